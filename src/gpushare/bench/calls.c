@@ -43,12 +43,13 @@ struct row {
 static int quantiles(const struct bench_slot *s, size_t first, size_t step, struct row *r,
 		     struct gs_error *err)
 {
-	double *ns = malloc((s->launched + 1) * sizeof(*ns));
+	double *ns = malloc((s->answer.launched + 1) * sizeof(*ns));
 	size_t n = 0;
 
 	if (!ns)
 		return gs_fail(err, "no memory");
-	for (size_t i = first + s->launched / 10 / step * step; i < s->launched; i += step)
+	for (size_t i = first + s->answer.launched / 10 / step * step; i < s->answer.launched;
+	     i += step)
 		ns[n++] = (double)(s->sample[i].finish_ns - s->sample[i].launch_ns);
 	r->count = n;
 	r->p50 = gs_quantile(ns, n, 0.5);
@@ -62,8 +63,8 @@ static int order(struct bench_workers *workers, enum bench_call call, uint32_t c
 {
 	struct bench_slot *s = &workers->page->slot[0];
 
-	s->call = call;
-	s->launches = count;
+	s->work.call = call;
+	s->work.launches = count;
 	bench_workers_order(workers, 0, BENCH_CALLS);
 	return bench_workers_wait(workers, 0, RUN_S, err);
 }
@@ -83,8 +84,8 @@ static int launches(struct calls *c, struct bench_workers *workers, struct row *
 	    order(workers, BENCH_CALL_LAUNCH, c->count, err) < 0 ||
 	    quantiles(s, 0, 1, &r[2], err) < 0)
 		return -1;
-	s->tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
-	s->iterations = 1;
+	s->work.tasks = c->yard.resident / 2 ? c->yard.resident / 2 : 1;
+	s->work.iterations = 1;
 	r[0].what = "as-is";
 	r[1].what = "as-is-past";
 	if (order(workers, BENCH_CALL_BESIDE, c->count, err) < 0 ||

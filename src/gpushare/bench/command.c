@@ -1,13 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the subcommands share: their options, their stage and their files; see bench.h. */
+/* What the subcommands share: complaints, options, the stage and files; see bench.h. */
 #define _GNU_SOURCE
 #include <config.h>
 
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "gpushare/bench/bench.h"
+
+int bench_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("gpushare-bench: ", stderr);
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	return 1;
+}
+
+int bench_usage(const struct bench_verb *verb, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fprintf(stderr, "gpushare-bench %s: ", verb->name);
+	vfprintf(stderr, fmt, ap);
+	fprintf(stderr, "\nTry 'gpushare-bench %s --help'.\n", verb->name);
+	va_end(ap);
+	return 2;
+}
 
 int bench_take_conf(void *of, const char *line, struct gs_error *err)
 {

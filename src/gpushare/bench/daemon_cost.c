@@ -70,7 +70,7 @@ static int take(const struct bench_workers *workers, struct moment *m, struct gs
 		.wakes = wakes_of(pid),
 	};
 	for (uint32_t i = 0; i < workers->count; i++)
-		m->launches += workers->page->slot[i].launched;
+		m->launches += workers->page->slot[i].answer.launched;
 	return 0;
 }
 
@@ -84,8 +84,8 @@ static int keep_busy(struct cost *c, struct bench_workers *workers, struct gs_er
 			return -1;
 	}
 	for (uint32_t i = 0; i < c->clients; i++) {
-		workers->page->slot[i].launches = 0;
-		workers->page->slot[i].release_ns = workers->page->slot[i].period_ns = 0;
+		workers->page->slot[i].work.launches = 0;
+		workers->page->slot[i].work.release_ns = workers->page->slot[i].work.period_ns = 0;
 		bench_workers_order(workers, i, BENCH_RUN);
 	}
 	return 0;

@@ -47,16 +47,16 @@ static int round_of(struct eviction *e, struct bench_workers *workers, uint64_t 
 	bench_workers_order(workers, LONG, BENCH_CLOCK);
 	if (bench_workers_wait(workers, LONG, RUN_S, err) < 0)
 		return -1;
-	before = l->clock;
+	before = l->answer.clock;
 	begin = gs_clock_ns();
-	l->launches = 1;
-	l->release_ns = 0;
+	l->work.launches = 1;
+	l->work.release_ns = 0;
 	bench_workers_order(workers, LONG, BENCH_RUN);
-	s->launches = (uint32_t)(e->long_ns / e->period_ns) + 1;
-	if (s->launches > BENCH_SAMPLES_MAX)
-		s->launches = BENCH_SAMPLES_MAX;
-	s->period_ns = e->period_ns;
-	s->release_ns = begin + e->period_ns;
+	s->work.launches = (uint32_t)(e->long_ns / e->period_ns) + 1;
+	if (s->work.launches > BENCH_SAMPLES_MAX)
+		s->work.launches = BENCH_SAMPLES_MAX;
+	s->work.period_ns = e->period_ns;
+	s->work.release_ns = begin + e->period_ns;
 	bench_workers_order(workers, SHORT, BENCH_RUN);
 	if (bench_workers_wait_all(workers, RUN_S, err) < 0)
 		return -1;

@@ -59,8 +59,8 @@ static int alternately(struct handover *h, struct bench_workers *workers, uint32
 	for (uint32_t k = 0; rc == 0 && k < 2 * h->count; k++) {
 		struct bench_slot *s = &workers->page->slot[k % 2];
 
-		s->launches = which + 1;
-		s->release_ns = 0;
+		s->work.launches = which + 1;
+		s->work.release_ns = 0;
 		bench_workers_order(workers, k % 2, BENCH_RUN);
 		rc = bench_workers_wait(workers, k % 2, RUN_S, err);
 		extra[n++] = (double)(s->sample[which].finish_ns - s->sample[which].launch_ns) -
@@ -123,8 +123,8 @@ static int evicted(struct handover *h, struct bench_workers *workers, struct fig
 		uint64_t release = gs_clock_ns() + 20 * GS_NS_PER_MS;
 
 		for (uint32_t i = 0; i < 2; i++) {
-			workers->page->slot[i].launches = 1;
-			workers->page->slot[i].release_ns = release;
+			workers->page->slot[i].work.launches = 1;
+			workers->page->slot[i].work.release_ns = release;
 			bench_workers_order(workers, i, BENCH_RUN);
 		}
 		rc = bench_workers_wait_all(workers, RUN_S, err);

@@ -7,7 +7,6 @@
 #include <config.h>
 
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "gpushare/bench/bench.h"
@@ -22,30 +21,6 @@ static const struct bench_verb *const verbs[] = {
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
-
-int bench_fail(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fputs("gpushare-bench: ", stderr);
-	vfprintf(stderr, fmt, ap);
-	fputc('\n', stderr);
-	va_end(ap);
-	return 1;
-}
-
-int bench_usage(const struct bench_verb *verb, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fprintf(stderr, "gpushare-bench %s: ", verb->name);
-	vfprintf(stderr, fmt, ap);
-	fprintf(stderr, "\nTry 'gpushare-bench %s --help'.\n", verb->name);
-	va_end(ap);
-	return 2;
-}
 
 static void interrupt(int sig)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpushare/ctl/ctl.h"
+#include "gpushare/client/exchange.h"
 #include "gpushare/proto/trace.h"
 
 #define CALIBRATE_S 300
@@ -19,13 +19,15 @@ int bench_calibrate(struct bench_workers *workers, uint64_t task_ns, struct benc
 {
 	struct bench_slot *s = &workers->page->slot[0];
 
-	s->task_ns = task_ns;
+	s->work.task_ns = task_ns;
 	bench_workers_order(workers, 0, BENCH_CALIBRATE);
 	if (bench_workers_wait(workers, 0, CALIBRATE_S, err) < 0)
 		return -1;
-	*yard = (struct bench_yard) { s->iterations, s->wave_ns, s->resident, s->memory, "", "" };
-	memcpy(yard->device, s->device, sizeof(yard->device));
-	memcpy(yard->driver, s->driver, sizeof(yard->driver));
+	*yard = (struct bench_yard) {
+		s->work.iterations, s->answer.wave_ns, s->answer.resident, s->answer.memory, "", ""
+	};
+	memcpy(yard->device, s->answer.device, sizeof(yard->device));
+	memcpy(yard->driver, s->answer.driver, sizeof(yard->driver));
 	return 0;
 }
 
@@ -56,9 +58,9 @@ void bench_set_kernel(struct bench_workers *workers, uint32_t i, const struct be
 {
 	struct bench_slot *s = &workers->page->slot[i];
 
-	s->tasks = waves * yard->resident;
-	s->iterations = yard->iterations;
-	s->task_ns = yard->wave_ns;
+	s->work.tasks = waves * yard->resident;
+	s->work.iterations = yard->iterations;
+	s->work.task_ns = yard->wave_ns;
 }
 
 int bench_enter(struct bench_workers *workers, struct bench_stage *stage,
@@ -141,7 +143,7 @@ static void sort_out(const struct bench_workers *workers, json_t *rows,
 				"alone_ms", &alone_ms) < 0)
 			continue;
 		for (uint32_t k = 0; k < workers->count; k++)
-			if (workers->page->slot[k].job == job && launches > most[k]) {
+			if (workers->page->slot[k].answer.job == job && launches > most[k]) {
 				most[k] = launches;
 				alone_ns[k] = alone_ms > 0 ? (uint64_t)(alone_ms * 1e6) : 0;
 			}

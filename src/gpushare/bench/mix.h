@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gpushare-bench mix, inside: what mix.c measures and mix_report.c writes. */
+/* gpushare-bench mix, inside: what mix_verb.c measures and mix_report.c writes. */
 #ifndef GPUSHARE_BENCH_MIX_H
 #define GPUSHARE_BENCH_MIX_H
 

@@ -50,10 +50,10 @@ static double batch(struct overhead *o, struct bench_workers *workers, uint32_t 
 {
 	struct bench_slot *s = &workers->page->slot[who];
 
-	snprintf(s->folder, sizeof(s->folder), "%s", o->folder);
-	s->call = (uint32_t)i;
-	s->tasks = q;
-	s->launches = launches;
+	snprintf(s->work.folder, sizeof(s->work.folder), "%s", o->folder);
+	s->work.call = (uint32_t)i;
+	s->work.tasks = q;
+	s->work.launches = launches;
 	bench_workers_order(workers, who, BENCH_SUITE);
 	if (bench_workers_wait(workers, who, RUN_S, err) < 0)
 		return 0;

@@ -24,8 +24,8 @@
 enum bench_order {
 	BENCH_PREPARE,   /* context, module, memory */
 	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
-	BENCH_RUN,       /* launch `launches` times, see bench_slot */
-	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_slot.call */
+	BENCH_RUN,       /* launch `launches` times, see bench_work */
+	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_work.call */
 	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
 	BENCH_CLOCK,     /* what the device's clock shows */
@@ -66,13 +66,8 @@ struct bench_clock {
 	uint64_t host_ns, device_ns, error_ns;
 };
 
-struct bench_slot {
-	_Atomic uint32_t given, done; /* orders so far; futexes */
-	uint32_t order;
-	uint32_t failed;
-	char why[GS_ERROR_TEXT_MAX];
-
-	/* What it launches. */
+/* What a program launches. */
+struct bench_work {
 	char folder[512];    /* of the suite's PTX */
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
@@ -81,9 +76,10 @@ struct bench_slot {
 	uint64_t release_ns; /* of the first launch; 0: at once */
 	uint64_t period_ns;  /* between releases; 0: when the one before has finished */
 	uint64_t task_ns;    /* wanted by BENCH_CALIBRATE, known to BENCH_COLLECT */
-	_Atomic uint32_t stop;
+};
 
-	/* Its answers. */
+/* What it tells of itself, its device and its launches. */
+struct bench_answer {
 	uint32_t job;      /* that gpushared knows it as; 0: none */
 	uint64_t wave_ns;  /* one block-task on every place of the device */
 	uint64_t resident; /* places of the device */
@@ -92,6 +88,17 @@ struct bench_slot {
 	uint64_t wrong;    /* block-tasks that did not run once per launch */
 	char device[96], driver[24];
 	struct bench_clock clock;
+};
+
+struct bench_slot {
+	_Atomic uint32_t given, done; /* orders so far; futexes */
+	uint32_t order;
+	uint32_t failed;
+	char why[GS_ERROR_TEXT_MAX];
+
+	struct bench_work work;
+	_Atomic uint32_t stop;
+	struct bench_answer answer;
 	uint32_t windows; /* asked for by BENCH_WINDOWS */
 	struct bench_window window[BENCH_WINDOWS_MAX];
 	uint32_t stretches;

@@ -43,7 +43,7 @@ struct figures {
 static int lateness(const struct bench_slot *s, double *p50, double *p90, double *p99,
 		    struct gs_error *err)
 {
-	size_t n = s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX;
+	size_t n = s->answer.launched < BENCH_SAMPLES_MAX ? s->answer.launched : BENCH_SAMPLES_MAX;
 	double *took = malloc((n + 1) * sizeof(*took));
 
 	if (!took)
@@ -62,9 +62,9 @@ static void start_short(const struct pair *p, struct bench_workers *workers)
 {
 	struct bench_slot *s = &workers->page->slot[SHORT];
 
-	s->launches = p->count;
-	s->period_ns = p->period_ns;
-	s->release_ns = gs_clock_ns() + START_NS;
+	s->work.launches = p->count;
+	s->work.period_ns = p->period_ns;
+	s->work.release_ns = gs_clock_ns() + START_NS;
 	bench_workers_order(workers, SHORT, BENCH_RUN);
 }
 
@@ -74,7 +74,9 @@ static void start_short(const struct pair *p, struct bench_workers *workers)
  */
 static const struct bench_sample *last_sample(const struct bench_slot *s)
 {
-	return &s->sample[(s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX) - 1];
+	return &s->sample[(s->answer.launched < BENCH_SAMPLES_MAX ? s->answer.launched :
+								    BENCH_SAMPLES_MAX) -
+			  1];
 }
 
 static int beside(struct pair *p, struct bench_workers *workers, struct figures *f,
@@ -87,8 +89,8 @@ static int beside(struct pair *p, struct bench_workers *workers, struct figures 
 	if (bench_workers_wait(workers, SHORT, RUN_S, err) < 0 ||
 	    lateness(s, &f->alone_p50, NULL, &f->alone_p99, err) < 0)
 		return -1;
-	l->launches = 0;
-	l->release_ns = 0;
+	l->work.launches = 0;
+	l->work.release_ns = 0;
 	bench_workers_order(workers, LONG, BENCH_RUN);
 	start_short(p, workers);
 	if (bench_workers_wait(workers, SHORT, RUN_S, err) < 0)
@@ -99,8 +101,8 @@ static int beside(struct pair *p, struct bench_workers *workers, struct figures 
 		return -1;
 	atomic_store(&l->stop, 0);
 	span = (double)(last_sample(l)->finish_ns - l->sample[0].launch_ns);
-	busy = (double)s->launched * p->short_alone;
-	f->kept = span > busy ? (double)l->launched * p->long_alone / (span - busy) : 0;
+	busy = (double)s->answer.launched * p->short_alone;
+	f->kept = span > busy ? (double)l->answer.launched * p->long_alone / (span - busy) : 0;
 	return 0;
 }
 
@@ -112,9 +114,9 @@ static int together(struct pair *p, struct bench_workers *workers, struct figure
 	for (uint32_t i = 0; i < 2; i++) {
 		struct bench_slot *s = &workers->page->slot[i];
 
-		s->launches = p->together;
-		s->period_ns = 0;
-		s->release_ns = release;
+		s->work.launches = p->together;
+		s->work.period_ns = 0;
+		s->work.release_ns = release;
 		bench_workers_order(workers, i, BENCH_RUN);
 	}
 	if (bench_workers_wait_all(workers, RUN_S, err) < 0)

@@ -70,7 +70,8 @@ static double to_host(const struct line *l, double device_ns)
 static const struct bench_sample *cause(const struct bench_slot *other,
 					const struct bench_eviction *e)
 {
-	uint64_t n = other->launched < BENCH_SAMPLES_MAX ? other->launched : BENCH_SAMPLES_MAX;
+	uint64_t n = other->answer.launched < BENCH_SAMPLES_MAX ? other->answer.launched :
+								  BENCH_SAMPLES_MAX;
 
 	for (uint64_t i = 0; i < n; i++)
 		if (other->sample[i].launch_ns <= e->from_ns &&
@@ -128,9 +129,9 @@ int bench_stages_add(struct bench_stages *st, struct bench_workers *workers, uin
 	bench_workers_order(workers, evicted, BENCH_CLOCK);
 	if (bench_workers_wait(workers, evicted, CLOCK_S, err) < 0)
 		return -1;
-	if (slot->clock.error_ns > st->clock_error_ns)
-		st->clock_error_ns = slot->clock.error_ns;
-	line = line_through(before, &slot->clock);
+	if (slot->answer.clock.error_ns > st->clock_error_ns)
+		st->clock_error_ns = slot->answer.clock.error_ns;
+	line = line_through(before, &slot->answer.clock);
 	n = bench_evictions(workers->stage, since_ns, &e, err);
 	if (n > BENCH_WINDOWS_MAX)
 		n = BENCH_WINDOWS_MAX;

@@ -35,14 +35,15 @@ static int prepare(struct worker *w, struct gs_error *err)
 	size_t memory = 0;
 
 	if (bench_kernel_load(k, err) < 0 ||
-	    BENCH_CU(k->cu, err, cuDeviceGetName, s->device, (int)sizeof(s->device), k->device) <
-		    0 ||
+	    BENCH_CU(k->cu, err, cuDeviceGetName, s->answer.device, (int)sizeof(s->answer.device),
+		     k->device) < 0 ||
 	    BENCH_CU(k->cu, err, cuDeviceTotalMem, &memory, k->device) < 0 ||
 	    BENCH_CU(k->cu, err, cuDriverGetVersion, &version) < 0)
 		return -1;
-	snprintf(s->driver, sizeof(s->driver), "%d.%d", version / 1000, version % 1000 / 10);
-	s->resident = k->resident;
-	s->memory = memory;
+	snprintf(s->answer.driver, sizeof(s->answer.driver), "%d.%d", version / 1000,
+		 version % 1000 / 10);
+	s->answer.resident = k->resident;
+	s->answer.memory = memory;
 	return 0;
 }
 
@@ -54,30 +55,32 @@ static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *e
 	sample.launch_ns = gs_clock_ns();
 	if (!release_ns)
 		sample.release_ns = sample.launch_ns;
-	if (bench_kernel_launch(&w->kernel, s->iterations, err) < 0 ||
+	if (bench_kernel_launch(&w->kernel, s->work.iterations, err) < 0 ||
 	    bench_kernel_wait(&w->kernel, err) < 0)
 		return -1;
 	sample.finish_ns = gs_clock_ns();
-	if (s->launched < BENCH_SAMPLES_MAX)
-		s->sample[s->launched] = sample;
-	s->launched++;
+	if (s->answer.launched < BENCH_SAMPLES_MAX)
+		s->sample[s->answer.launched] = sample;
+	s->answer.launched++;
 	return 0;
 }
 
 static int run(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
-	uint64_t release_ns = s->release_ns;
+	uint64_t release_ns = s->work.release_ns;
 
-	s->launched = 0;
-	if (w->kernel.tasks != s->tasks && bench_kernel_room(&w->kernel, s->tasks, err) < 0)
+	s->answer.launched = 0;
+	if (w->kernel.tasks != s->work.tasks &&
+	    bench_kernel_room(&w->kernel, s->work.tasks, err) < 0)
 		return -1;
-	while (!atomic_load(&s->stop) && (!s->launches || s->launched < s->launches)) {
+	while (!atomic_load(&s->stop) &&
+	       (!s->work.launches || s->answer.launched < s->work.launches)) {
 		if (release_ns)
 			bench_sleep_until(release_ns, (int)w->page->spin);
 		if (launch_once(w, release_ns, err) < 0)
 			return -1;
-		if (!s->period_ns)
+		if (!s->work.period_ns)
 			release_ns = 0;
 		else if (release_ns)
 			/*
@@ -85,7 +88,7 @@ static int run(struct worker *w, struct gs_error *err)
 			 * time.
 			 */
 			do
-				release_ns += s->period_ns;
+				release_ns += s->work.period_ns;
 			while (release_ns < gs_clock_ns());
 	}
 	return 0;
@@ -95,13 +98,14 @@ static int calls(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
 
-	if (s->launches > BENCH_SAMPLES_MAX)
+	if (s->work.launches > BENCH_SAMPLES_MAX)
 		return gs_fail(err, "at most %d calls", BENCH_SAMPLES_MAX);
-	if (w->kernel.tasks != s->tasks && bench_kernel_room(&w->kernel, s->tasks, err) < 0)
+	if (w->kernel.tasks != s->work.tasks &&
+	    bench_kernel_room(&w->kernel, s->work.tasks, err) < 0)
 		return -1;
-	s->launched = s->launches;
-	return bench_kernel_calls(&w->kernel, (enum bench_call)s->call, s->iterations, s->launches,
-				  s->sample, err);
+	s->answer.launched = s->work.launches;
+	return bench_kernel_calls(&w->kernel, (enum bench_call)s->work.call, s->work.iterations,
+				  s->work.launches, s->sample, err);
 }
 
 /* The whole batch in sample[0]; another kernel or size than the last is loaded first. */
@@ -110,35 +114,37 @@ static int suite(struct worker *w, struct gs_error *err)
 	struct bench_slot *s = w->slot;
 	struct bench_sample *t = &s->sample[0];
 
-	if (!w->suite || w->number != s->call || w->size != s->tasks) {
+	if (!w->suite || w->number != s->work.call || w->size != s->work.tasks) {
 		bench_suite_unload(w->suite);
-		w->suite = bench_suite_load(w->kernel.cu, s->folder, s->call, s->tasks, err);
+		w->suite = bench_suite_load(w->kernel.cu, s->work.folder, s->work.call,
+					    s->work.tasks, err);
 		if (!w->suite)
 			return -1;
-		w->number = s->call;
-		w->size = s->tasks;
+		w->number = s->work.call;
+		w->size = s->work.tasks;
 	}
 	t->launch_ns = t->release_ns = gs_clock_ns();
-	for (uint32_t i = 0; i < s->launches; i++)
+	for (uint32_t i = 0; i < s->work.launches; i++)
 		if (bench_suite_launch(w->suite, w->kernel.stream, err) < 0)
 			return -1;
 	if (bench_kernel_wait(&w->kernel, err) < 0)
 		return -1;
 	t->finish_ns = gs_clock_ns();
-	s->launched = s->launches;
+	s->answer.launched = s->work.launches;
 	return 0;
 }
 
 static int collect(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
-	uint64_t last = s->launched < BENCH_SAMPLES_MAX ? s->launched : BENCH_SAMPLES_MAX;
+	uint64_t last =
+		s->answer.launched < BENCH_SAMPLES_MAX ? s->answer.launched : BENCH_SAMPLES_MAX;
 	int count;
 
-	if (s->launched == 0)
+	if (s->answer.launched == 0)
 		return gs_fail(err, "there was no launch");
-	count = bench_kernel_collect(&w->kernel, s->task_ns, s->sample[last - 1].finish_ns,
-				     s->stretch, BENCH_STRETCHES_MAX, &s->wrong, err);
+	count = bench_kernel_collect(&w->kernel, s->work.task_ns, s->sample[last - 1].finish_ns,
+				     s->stretch, BENCH_STRETCHES_MAX, &s->answer.wrong, err);
 	if (count < 0)
 		return -1;
 	s->stretches = (uint32_t)count;
@@ -153,8 +159,8 @@ static int execute(struct worker *w, struct gs_error *err)
 	case BENCH_PREPARE:
 		return prepare(w, err);
 	case BENCH_CALIBRATE:
-		return bench_kernel_calibrate(&w->kernel, s->task_ns, &s->iterations, &s->wave_ns,
-					      err);
+		return bench_kernel_calibrate(&w->kernel, s->work.task_ns, &s->work.iterations,
+					      &s->answer.wave_ns, err);
 	case BENCH_RUN:
 		return run(w, err);
 	case BENCH_CALLS:
@@ -162,7 +168,7 @@ static int execute(struct worker *w, struct gs_error *err)
 	case BENCH_SUITE:
 		return suite(w, err);
 	case BENCH_CLOCK:
-		return bench_kernel_clock(&w->kernel, &s->clock, err);
+		return bench_kernel_clock(&w->kernel, &s->answer.clock, err);
 	case BENCH_WINDOWS:
 		return s->windows <= BENCH_WINDOWS_MAX ?
 			       bench_kernel_windows(&w->kernel, s->window, s->windows, err) :
@@ -189,7 +195,7 @@ int bench_worker(int argc, char **argv)
 	}
 	w.slot = &w.page->slot[index];
 	if (getenv("GPUSHARE_JOB_ID"))
-		w.slot->job = (uint32_t)strtoul(getenv("GPUSHARE_JOB_ID"), NULL, 10);
+		w.slot->answer.job = (uint32_t)strtoul(getenv("GPUSHARE_JOB_ID"), NULL, 10);
 	for (;;) {
 		uint32_t done = atomic_load(&w.slot->done);
 

@@ -122,13 +122,13 @@ uint64_t bench_workers_alone(struct bench_workers *workers, uint32_t i, uint32_t
 	double took[ALONE_MAX];
 	uint32_t n = 0;
 
-	s->launches = launches < ALONE_MAX ? launches : ALONE_MAX;
-	s->release_ns = 0;
-	s->period_ns = 0;
+	s->work.launches = launches < ALONE_MAX ? launches : ALONE_MAX;
+	s->work.release_ns = 0;
+	s->work.period_ns = 0;
 	bench_workers_order(workers, i, BENCH_RUN);
 	if (bench_workers_wait(workers, i, ALONE_S, err) < 0)
 		return 0;
-	for (uint32_t k = s->launches > 1; k < s->launches; k++)
+	for (uint32_t k = s->work.launches > 1; k < s->work.launches; k++)
 		took[n++] = (double)(s->sample[k].finish_ns - s->sample[k].launch_ns);
 	return (uint64_t)gs_quantile(took, n, 0.5);
 }

@@ -5,7 +5,7 @@
 
 #include "common/error.h"
 #include "common/options.h"
-#include "gpushare/proto/msg.h"
+#include "gpushare/client/exchange.h"
 
 struct gs_verb {
 	const char *name;
@@ -36,25 +36,6 @@ int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
  */
 int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc,
 		   char **argv);
-
-/* Connect to the daemon; -1 with the reason. */
-int gs_ctl_connect(const char *socket, struct gs_error *err);
-
-/* Ask and read the answer into *msg.  0; -1 with the reason, a refusal's included. */
-int gs_ctl_exchange(int sock, struct gs_msg *msg, enum gs_msg_type answer, struct gs_error *err);
-
-/* An answer of several packets; bytes are to be freed, a NUL follows the last. */
-struct gs_ctl_text {
-	char *bytes;
-	size_t size;
-};
-
-/* Ask *msg and collect the TEXTs, *msg is overwritten.  0; -1 with the reason. */
-int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct gs_error *err);
-
-/* The same for a QUERY, on a connection of its own. */
-int gs_ctl_get(const char *socket, enum gs_query what, unsigned job, int json,
-	       struct gs_ctl_text *text, struct gs_error *err);
 
 /* Copy it to standard output; the exit status. */
 int gs_ctl_print(const struct gs_ctl_text *text);

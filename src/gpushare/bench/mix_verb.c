@@ -67,9 +67,9 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival, struct si
 	for (uint32_t i = 0; i < n; i++) {
 		struct bench_slot *s = &m->workers.page->slot[arrival[i].kernel];
 
-		s->launches = 1;
-		s->period_ns = 0;
-		s->release_ns = origin + arrival[i].at_ns;
+		s->work.launches = 1;
+		s->work.period_ns = 0;
+		s->work.release_ns = origin + arrival[i].at_ns;
 		bench_workers_order(&m->workers, arrival[i].kernel, BENCH_RUN);
 	}
 	if (bench_workers_wait_all(&m->workers, ROUND_S, err) < 0)
@@ -103,7 +103,7 @@ static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outc
 		bench_workers_order(&m->workers, i, BENCH_COLLECT);
 		if (bench_workers_wait(&m->workers, i, ROUND_S, err) < 0)
 			return -1;
-		r->wrong += s->wrong;
+		r->wrong += s->answer.wrong;
 		outcome[i].preemptions = s->stretches - 1;
 		n += s->stretches;
 	}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gpusharectl's side of the socket; see ctl.h. */
+/* Requests to the daemon and their answers; see exchange.h. */
 #define _GNU_SOURCE
+#include "gpushare/client/exchange.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "gpushare/ctl/ctl.h"
 
 #define PATIENCE_NS (10 * GS_NS_PER_S)
 #define ANSWER_MAX (256u << 20)
