@@ -87,8 +87,9 @@ static CUresult try_operations(const struct shim_context *c)
 /* One operation more, which can be done without: a wait for the host's memory. */
 static int try_to_arm(const struct shim_context *c)
 {
-	return REAL(cuStreamWaitValue32_v2)(c->relaunch, c->page + offsetof(struct gs_page, slots),
-					    0, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+	return REAL(cuStreamWaitValue32_v2)(c->relaunch,
+					    c->page + offsetof(struct gs_page, head.slots), 0,
+					    CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
 }
 
 static int equip(struct shim_context *c, struct shim_session *s)

@@ -43,9 +43,9 @@ int gs_page_create(struct gs_page **page, struct gs_error *err)
 		gs_fail_errno(err, "cannot map a shared page");
 		goto fail;
 	}
-	gs_page_store((*page)->slots, GS_PAGE_SLOTS);
-	gs_page_store((*page)->version, GS_PAGE_VERSION);
-	gs_page_store((*page)->magic, GS_PAGE_MAGIC);
+	gs_page_store((*page)->head.slots, GS_PAGE_SLOTS);
+	gs_page_store((*page)->head.version, GS_PAGE_VERSION);
+	gs_page_store((*page)->head.magic, GS_PAGE_MAGIC);
 	return fd;
 fail:
 	close(fd);
@@ -65,9 +65,9 @@ int gs_page_map(int fd, struct gs_page **page, struct gs_error *err)
 	at = map_page(fd);
 	if (!at)
 		return gs_fail_errno(err, "cannot map the page passed");
-	if (gs_page_load(at->magic) != GS_PAGE_MAGIC ||
-	    gs_page_load(at->version) != GS_PAGE_VERSION ||
-	    gs_page_load(at->slots) != GS_PAGE_SLOTS) {
+	if (gs_page_load(at->head.magic) != GS_PAGE_MAGIC ||
+	    gs_page_load(at->head.version) != GS_PAGE_VERSION ||
+	    gs_page_load(at->head.slots) != GS_PAGE_SLOTS) {
 		gs_page_unmap(at);
 		return gs_fail(err, "the page passed is of another version");
 	}

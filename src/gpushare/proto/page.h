@@ -97,10 +97,15 @@ enum gs_beside {
 	GS_BESIDE_TOGETHER, /* in one context (MPS): they run at once */
 };
 
-struct gs_page {
+/* What kind of page it is: whoever maps one looks at this first. */
+struct gs_page_head {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
-	_Atomic uint32_t slots;    /* GS_PAGE_SLOTS */
+	_Atomic uint32_t slots; /* GS_PAGE_SLOTS */
+};
+
+struct gs_page {
+	struct gs_page_head head;
 	_Atomic uint32_t grant;    /* daemon: 1 while the client may launch */
 	_Atomic uint32_t doorbell; /* daemon: +1 and a futex wake when a state changed */
 	_Atomic uint32_t heard;    /* client: the doorbell up to which its signals are on the GPU */
@@ -130,6 +135,7 @@ struct gs_page {
 _Static_assert(sizeof(struct gs_slot) == 64, "a slot is one cache line");
 _Static_assert(offsetof(struct gs_slot, started) == 4, "the GPU writes it");
 _Static_assert(offsetof(struct gs_slot, done) == 8, "the GPU writes it");
+_Static_assert(offsetof(struct gs_page, grant) == 12, "page layout");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
 _Static_assert(offsetof(struct gs_page, was_launched_ns) == 88, "page layout");
