@@ -124,7 +124,7 @@ static void test_watch_counts_what_it_did_not_see(void **unused)
 	gs_watch_poll(&w, page, T0, &poll);
 	assert_int_equal(poll.launches, 5);
 	assert_int_equal(poll.unseen_ns, 3000);
-	assert_int_equal(gs_poll_live(&poll), 0);
+	assert_int_equal(poll.found.live, 0);
 	assert_int_equal(poll.nevents, 2);
 	gs_watch_poll(&w, page, T0 + MS, &poll);
 	assert_int_equal(poll.launches, 0);

@@ -306,22 +306,11 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspec
 		usage->turnaround_ns += ran;
 		usage->active_ns += ran;
 	}
-	t->ready = inspect->ready + inspect->torun;
-	t->live = gs_poll_live(inspect);
-	t->on_gpu = inspect->on_gpu;
-	t->off_gpu = inspect->off_gpu;
-	t->found.staying = inspect->staying;
-	t->found.staying_ns = inspect->staying_ns;
-	t->found.staying_live = inspect->staying_live;
-	t->found.staying_out = inspect->staying_out;
-	t->longest_ns = inspect->longest_ns;
-	t->found.requested_ns = inspect->requested_ns;
-	t->found.put_back = inspect->put_back;
-	memcpy(t->found.out, inspect->out, sizeof(t->found.out));
+	t->found = inspect->found;
 	gs_holders_seen(t, inspect->launches, now);
-	if (t->account.busy && !t->live)
+	if (t->account.busy && !t->found.live)
 		gs_polling_idle(t, now);
-	else if (!t->account.busy && t->live)
+	else if (!t->account.busy && t->found.live)
 		gs_polling_busy(t, now);
-	t->account.busy = t->live != 0;
+	t->account.busy = t->found.live != 0;
 }

@@ -16,15 +16,6 @@
 
 struct gs_traced;
 
-/* What the latest poll of its page has found, besides gs_gpu_client.ready to off_gpu; see gs_poll.
- */
-struct gs_found {
-	uint32_t staying, staying_live, staying_out, put_back;
-	uint64_t staying_ns, requested_ns;
-	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* the slots of on_gpu and off_gpu */
-	uint32_t bad_state;                      /* where gs_gpu_client.bad is not 0 */
-};
-
 /* It has not left by the deadline. */
 struct gs_late {
 	uint64_t since_ns; /* requested_ns of what was late the last time */
@@ -46,29 +37,29 @@ struct gs_account {
 				 */
 };
 
+/* When it has had nothing live. */
+struct gs_pauses {
+	uint64_t ended_ns;              /* when that was last seen */
+	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0:
+					   not known */
+};
+
 struct gs_gpu_client {
 	LIST_ENTRY(gs_gpu_client) link;
 	struct gs_gpu_client_params p;
 	struct gs_gpu *gpu;
 	struct gs_watch watch;
-	uint32_t ready;      /* READY and TORUN slots at the last poll */
-	uint32_t live;       /* and RUNNING and TOEVICT */
-	uint32_t on_gpu;     /* of those, started */
-	uint32_t off_gpu;    /* and not started */
-	uint64_t longest_ns; /* gs_poll */
-	struct gs_found found;
+	struct gs_found found; /* by the latest poll of its page */
 	struct gs_late late;
 	uint32_t bad;       /* the page holds what cannot be */
+	uint32_t bad_state; /* such a value */
 	uint32_t requested; /* the page's word when it was last heard */
 	uint8_t dirty;      /* look at it in the next turn */
 	uint8_t task;       /* the scheduler knows it */
 	uint8_t stopped;    /* its process does not run (SIGSTOP, the freezer) */
 	struct gs_task_told told;
 	struct gs_account account;
-	/* For polling.c: */
-	uint64_t ended_ns;              /* when it was last seen to have nothing live */
-	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0:
-					   not known */
+	struct gs_pauses pauses;
 	struct gs_holder_state holder_state; /* holders.h */
 	uint64_t idle_since;                 /* holds the time slice with nothing to do; 0: busy */
 	uint64_t wait_since;      /* a task without the time slice; 0: it is none or has it */

@@ -143,7 +143,7 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 
 int gs_gpu_client_bad(const struct gs_gpu_client *t, uint32_t *state)
 {
-	*state = t->found.bad_state;
+	*state = t->bad_state;
 	return t->bad != 0;
 }
 
@@ -170,7 +170,7 @@ uint64_t gs_gpu_client_launches(const struct gs_gpu_client *t)
 
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *t)
 {
-	return t->on_gpu != 0;
+	return t->found.on_gpu != 0;
 }
 
 int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)

@@ -84,7 +84,7 @@ static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 		return;
 	if (polled->ready)
 		gs_holders_schedule(t);
-	if (t->live) {
+	if (t->found.live) {
 		t->idle_since = 0;
 		if (!t->task)
 			task_arrive(t, polled, now);
@@ -105,7 +105,7 @@ static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 		return;
 	if (polled->ready)
 		gs_holders_schedule(t);
-	if (t->live) {
+	if (t->found.live) {
 		t->idle_since = 0;
 		if (!t->task) {
 			task_arrive(t, polled, now);
@@ -133,7 +133,7 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 	if (polled.bad) {
 		gpu->loop.news |= !t->bad;
 		t->bad = polled.bad;
-		t->found.bad_state = polled.bad_state;
+		t->bad_state = polled.bad_state;
 		return;
 	}
 	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
@@ -145,9 +145,9 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 		holder_polled(t, &polled, now);
 	} else if (t->holder_state.beside) {
 		beside_polled(t, &polled, now);
-	} else if (t->ready && !t->task && !t->stopped) {
+	} else if (t->found.queued && !t->task && !t->stopped) {
 		task_arrive(t, &polled, now);
-	} else if ((!t->ready || t->stopped) && t->task) {
+	} else if ((!t->found.queued || t->stopped) && t->task) {
 		gs_gpu_task_leave(t, now);
 	}
 }
@@ -245,13 +245,13 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 	if (!t)
 		return 1;
 	has_gpu = t == gpu->holder && t->task;
-	if (has_gpu &&
-	    (gpu->leaving || (!t->on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
+	if (has_gpu && (gpu->leaving ||
+			(!t->found.on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
 	gpu->start.client = NULL;
 	/* What was there before the other one had left says nothing of hand-overs. */
 	if (has_gpu && !gpu->start.beside)
-		learn_handover(gpu, t->on_gpu != 0, now - gpu->start.since);
+		learn_handover(gpu, t->found.on_gpu != 0, now - gpu->start.since);
 	if (has_gpu)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
@@ -269,7 +269,7 @@ static void poll_all(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_poll(gpu->holder, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->on_gpu || t->off_gpu || t->holder_state.beside))
+		    (t->dirty || t->found.on_gpu || t->found.off_gpu || t->holder_state.beside))
 			gs_gpu_poll(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	t = gpu->holder;
@@ -328,9 +328,9 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t, *one = NULL;
-	const struct gs_gpu_client *there = gpu->leaving                     ? gpu->leaving :
-					    gpu->holder && gpu->holder->live ? gpu->holder :
-									       NULL;
+	const struct gs_gpu_client *there = gpu->leaving                           ? gpu->leaving :
+					    gpu->holder && gpu->holder->found.live ? gpu->holder :
+										     NULL;
 	unsigned users = 0, clients = 0;
 
 	LIST_FOREACH (t, &gpu->clients, link) {

@@ -77,7 +77,7 @@ static int behind(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint6
 	/* The order may be younger than the look that it is judged by. */
 	uint64_t waited = now > gpu->leave.told_ns ? now - gpu->leave.told_ns : 0;
 
-	return t->found.put_back && t->on_gpu == t->found.staying && waited > BEHIND_NS &&
+	return t->found.put_back && t->found.on_gpu == t->found.staying && waited > BEHIND_NS &&
 	       waited - BEHIND_NS > 2 * t->found.staying_ns;
 }
 
@@ -88,15 +88,15 @@ static int drained(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint
 
 	if (t->stopped)
 		return 1; /* it cannot hear; what it has there leaves when it goes on */
-	if (t->on_gpu && !behind(gpu, t, now))
+	if (t->found.on_gpu && !behind(gpu, t, now))
 		return 0;
-	return !t->off_gpu || (int32_t)(heard - gpu->leave.doorbell) >= 0;
+	return !t->found.off_gpu || (int32_t)(heard - gpu->leave.doorbell) >= 0;
 }
 
 static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t since, uint64_t now)
 {
 	gs_log(GS_LOG_WARN, "gpu %u: %s: %u kernels have not left after %llu ms; %s", gpu->index,
-	       gpu->leaving->p.name, gpu->leaving->live - gpu->leaving->ready,
+	       gpu->leaving->p.name, gpu->leaving->found.live - gpu->leaving->found.queued,
 	       (unsigned long long)((now - since) / GS_NS_PER_MS), and_so);
 }
 
@@ -104,8 +104,9 @@ static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t sinc
  */
 static int late_again(const struct gs_gpu_client *t)
 {
-	return t->on_gpu ? t->found.requested_ns && t->found.requested_ns == t->late.since_ns :
-			   t->late.deaf;
+	return t->found.on_gpu ?
+		       t->found.requested_ns && t->found.requested_ns == t->late.since_ns :
+		       t->late.deaf;
 }
 
 static int overdue(struct gs_gpu *gpu, uint64_t now)
@@ -122,7 +123,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 		return 1;
 	gpu->figures.overdue++;
 	t->late.since_ns = t->found.requested_ns;
-	t->late.deaf = !t->on_gpu;
+	t->late.deaf = !t->found.on_gpu;
 	say_late(gpu, "the next client runs beside them", gpu->leave.since, now);
 	return 1;
 }
@@ -132,7 +133,7 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
 
-	if (!t->on_gpu || t->stopped || !t->found.requested_ns ||
+	if (!t->found.on_gpu || t->stopped || !t->found.requested_ns ||
 	    t->found.requested_ns == t->late.since_ns ||
 	    now - t->found.requested_ns < gpu->o.evict_deadline_ns)
 		return;
@@ -166,8 +167,8 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	gpu->leaving = NULL;
 	gpu->start.since = now;
 	/* Whoever was given its time slice that early has had part of its way to the GPU by now. */
-	gpu->start.beside = !has_left || (gpu->holder && gpu->holder->on_gpu);
-	if (t->task && (!t->ready || t->stopped))
+	gpu->start.beside = !has_left || (gpu->holder && gpu->holder->found.on_gpu);
+	if (t->task && (!t->found.queued || t->stopped))
 		gs_gpu_task_leave(t, now);
 	else if (t->task && gpu->leave.stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
@@ -179,7 +180,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 /* What the latest look at the client on its way out found is all that has to go. */
 static int is_all_seen(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 {
-	return gpu->leave.polled_ns && !t->off_gpu && t->on_gpu && !t->stopped;
+	return gpu->leave.polled_ns && !t->found.off_gpu && t->found.on_gpu && !t->stopped;
 }
 
 int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
@@ -199,7 +200,7 @@ int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
 	gs_gpu_poll(t, now);
 	gpu->leave.polled_ns = now;
 	/* What has not started may still start until the client has heard. */
-	if (t->off_gpu && !gpu->leave.rung)
+	if (t->found.off_gpu && !gpu->leave.rung)
 		wake_leaving(gpu);
 	gpu->leave.evicting |= evicted != 0;
 	out = drained(gpu, t, now);
@@ -258,7 +259,7 @@ static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {
-	return gpu->leaving->on_gpu &&
+	return gpu->leaving->found.on_gpu &&
 	       now - gpu->leave.since < gpu->leave.takes_ns + INTERRUPTED_NS;
 }
 

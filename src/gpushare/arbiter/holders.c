@@ -42,17 +42,18 @@ int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_cli
 
 int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 {
-	return t->on_gpu || t->off_gpu;
+	return t->found.on_gpu || t->found.off_gpu;
 }
 
 int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)
 {
-	return t->live || (t->ended_ns && now - t->ended_ns < OF_LATE_NS);
+	return t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < OF_LATE_NS);
 }
 
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *to)
 {
-	return (t->task || t->live) && !t->stopped && !t->bad && gs_gpu_client_compare(t, to) == 0;
+	return (t->task || t->found.live) && !t->stopped && !t->bad &&
+	       gs_gpu_client_compare(t, to) == 0;
 }
 
 /* Nobody is left behind or has the time slice beside another while one client has the GPU for
@@ -115,7 +116,8 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_c
 
 	LIST_FOREACH (other, &gpu->clients, link)
 		if (is_on(gpu) && other != t && other != gpu->leaving &&
-		    (gs_gpu_client_is_out(other) || (gs_gpu_is_holder(other) && other->live)) &&
+		    (gs_gpu_client_is_out(other) ||
+		     (gs_gpu_is_holder(other) && other->found.live)) &&
 		    (other != gpu->holder || t->holder_state.beside))
 			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
@@ -130,9 +132,10 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	if (!is_on(gpu) || !holder || !holder->task)
 		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t != holder && !t->holder_state.beside && t != gpu->leaving && t->ready &&
-		    gs_gpu_client_is_equal(t, holder) && t->holder_state.joined &&
-		    gs_usage_lead(holder, t) > most && (!worst || gs_usage_lead(worst, t) > 0))
+		if (t != holder && !t->holder_state.beside && t != gpu->leaving &&
+		    t->found.queued && gs_gpu_client_is_equal(t, holder) &&
+		    t->holder_state.joined && gs_usage_lead(holder, t) > most &&
+		    (!worst || gs_usage_lead(worst, t) > 0))
 			worst = t;
 	return worst;
 }
@@ -345,7 +348,7 @@ static void find_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
 	gs_log(GS_LOG_WARN,
 	       "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them",
-	       gpu->index, t->p.name, t->on_gpu,
+	       gpu->index, t->p.name, t->found.on_gpu,
 	       (unsigned long long)((now - since) / GS_NS_PER_MS));
 }
 

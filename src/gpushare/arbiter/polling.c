@@ -43,8 +43,9 @@ uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 	 */
 	uint64_t most = t->gpu->o.idle_grace_ns / (gs_holders_stays_on(t) ? 8 : 1), wait;
 	/* The first kernel after a pause may begin a chain as the one before the pause did. */
-	uint64_t gap =
-		t->gap_before_ns && t->gap_before_ns < t->gap_ns ? t->gap_before_ns : t->gap_ns;
+	uint64_t gap = t->pauses.gap_before_ns && t->pauses.gap_before_ns < t->pauses.gap_ns ?
+			       t->pauses.gap_before_ns :
+			       t->pauses.gap_ns;
 
 	if (!gap)
 		return most / 8;
@@ -56,14 +57,14 @@ uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 
 void gs_polling_idle(struct gs_gpu_client *t, uint64_t now)
 {
-	t->ended_ns = now;
+	t->pauses.ended_ns = now;
 }
 
 void gs_polling_busy(struct gs_gpu_client *t, uint64_t now)
 {
-	if (t->ended_ns) {
-		t->gap_before_ns = t->gap_ns;
-		t->gap_ns = now > t->ended_ns ? now - t->ended_ns : 1;
+	if (t->pauses.ended_ns) {
+		t->pauses.gap_before_ns = t->pauses.gap_ns;
+		t->pauses.gap_ns = now > t->pauses.ended_ns ? now - t->pauses.ended_ns : 1;
 	}
 }
 
@@ -136,7 +137,7 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gs_polling_contended(gpu))
 		return sooner(next, contended(gpu, now));
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t == gpu->holder || t->on_gpu || t->off_gpu)
+		if (t == gpu->holder || t->found.on_gpu || t->found.off_gpu)
 			return sooner(next, now + POLL_ALONE_NS);
 	return next;
 }
@@ -149,7 +150,8 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 static int is_user(const struct gs_gpu_client *t, uint64_t now)
 {
 	return !t->stopped && !t->bad &&
-	       (t->task || t->live || (t->ended_ns && now - t->ended_ns < SHARED_NS) ||
+	       (t->task || t->found.live ||
+		(t->pauses.ended_ns && now - t->pauses.ended_ns < SHARED_NS) ||
 		gs_usage_is_busy(t, now));
 }
 

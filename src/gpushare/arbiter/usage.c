@@ -31,15 +31,16 @@
 
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
-	if (t->live || launches)
+	if (t->found.live || launches)
 		t->holder_state.busy_ns = now;
-	if (t->longest_ns > LONG_NS)
+	if (t->found.longest_ns > LONG_NS)
 		t->holder_state.long_until = now + LONG_LASTS_NS;
 }
 
 int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 {
-	return t->live || (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
+	return t->found.live ||
+	       (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
 }
 
 /* Those that have something on the GPU share it evenly: by time slices, or as short kernels do
@@ -97,7 +98,8 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 	LIST_FOREACH (t, &gpu->clients, link) {
 		const struct gs_gpu_client *last;
 
-		if (t->stopped || (!t->live && t->ended_ns && now - t->ended_ns > FORGET_NS))
+		if (t->stopped ||
+		    (!t->found.live && t->pauses.ended_ns && now - t->pauses.ended_ns > FORGET_NS))
 			t->holder_state.joined = 0;
 		if (!t->task || t->holder_state.joined)
 			continue;

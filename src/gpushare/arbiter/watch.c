@@ -137,13 +137,13 @@ static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 /* It was on the GPU when it was told to leave, and is there no more. */
 static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
-	seen->evicting = 0;
-	if (seen->evict_started)
+	seen->order.stands = 0;
+	if (seen->order.had_started)
 		add_event(polled, &(struct gs_slot_event) {
 					  .kind = GS_EV_LEFT,
 					  .kernel = seen->kernel,
 					  .alone_ns = seen->alone_ns,
-					  .ns = now - seen->evict_ns,
+					  .ns = now - seen->order.given_ns,
 				  });
 }
 
@@ -201,7 +201,7 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 			  });
 	seen->live = 0;
 	forget_time(seen);
-	if (seen->evicting && seen->evict_number == seen->number)
+	if (seen->order.stands && seen->order.number == seen->number)
 		has_left(seen, now, polled);
 }
 
@@ -224,7 +224,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_poll *polled)
 {
 	/* It may have been told to leave before the first look at it. */
-	seen->evicting = seen->evicting && seen->evict_number == s->number;
+	seen->order.stands = seen->order.stands && seen->order.number == s->number;
 	seen->nt = seen->done = seen->alone_ns = 0;
 	seen->evictable = (uint8_t)s->evictable;
 	forget_time(seen);
@@ -261,7 +261,7 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 					  .nt = s->nt,
 					  .evictable = (uint8_t)s->evictable,
 				  });
-		if (seen->evicting)
+		if (seen->order.stands)
 			has_left(seen, now, polled);
 	}
 }
@@ -275,8 +275,8 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 {
 	if (s->state == GS_K_READY || s->state == GS_K_TORUN)
 		has_left(seen, now, polled);
-	seen->evicting = 0;
-	if (s->done < s->nt && (seen->evict_started || s->done > seen->evict_done)) {
+	seen->order.stands = 0;
+	if (s->done < s->nt && (seen->order.had_started || s->done > seen->order.done)) {
 		polled->preemptions++;
 		seen->cut = 1;
 		add_event(polled, &(struct gs_slot_event) {
@@ -303,24 +303,24 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 	polled->running += s->state == GS_K_RUNNING;
 	polled->toevict += s->state == GS_K_TOEVICT;
 	if (is_out(s)) {
-		polled->on_gpu += s->started != 0;
-		polled->off_gpu += s->started == 0;
-		polled->out[i / 64] |= UINT64_C(1) << i % 64;
+		polled->found.on_gpu += s->started != 0;
+		polled->found.off_gpu += s->started == 0;
+		polled->found.out[i / 64] |= UINT64_C(1) << i % 64;
 	}
 	if (is_out(s) && s->started && seen->requested_ns &&
-	    (!polled->requested_ns || seen->requested_ns < polled->requested_ns))
-		polled->requested_ns = seen->requested_ns;
-	polled->staying_live += !leaves_soon(w, s);
-	if (!s->alone_ns || s->alone_ns > polled->longest_ns)
-		polled->longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
-	polled->staying_out += is_out(s) && !leaves_soon(w, s);
-	polled->put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
+	    (!polled->found.requested_ns || seen->requested_ns < polled->found.requested_ns))
+		polled->found.requested_ns = seen->requested_ns;
+	polled->found.staying_live += !leaves_soon(w, s);
+	if (!s->alone_ns || s->alone_ns > polled->found.longest_ns)
+		polled->found.longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
+	polled->found.staying_out += is_out(s) && !leaves_soon(w, s);
+	polled->found.put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
 	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
-		polled->staying++;
-		if (!s->alone_ns && polled->staying_ns < GS_WATCH_STAYING_NS)
-			polled->staying_ns = GS_WATCH_STAYING_NS;
-		if (s->alone_ns > polled->staying_ns)
-			polled->staying_ns = s->alone_ns;
+		polled->found.staying++;
+		if (!s->alone_ns && polled->found.staying_ns < GS_WATCH_STAYING_NS)
+			polled->found.staying_ns = GS_WATCH_STAYING_NS;
+		if (s->alone_ns > polled->found.staying_ns)
+			polled->found.staying_ns = s->alone_ns;
 	}
 	polled->nt = at_most(polled->nt + s->nt, GS_WATCH_NT_MAX);
 	polled->done = at_most(polled->done + s->done, GS_WATCH_NT_MAX);
@@ -359,7 +359,7 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct sna
 		seen->evictable = (uint8_t)s->evictable;
 		forget_time(seen);
 	}
-	if (seen->evicting && s->state != GS_K_TOEVICT)
+	if (seen->order.stands && s->state != GS_K_TOEVICT)
 		left(seen, s, now, polled);
 	seen->nt = s->nt;
 	seen->done = s->done;
@@ -439,6 +439,8 @@ static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 		s = take(w, &page->slot[i]);
 		read_slot(w, &w->seen[i], &s, now, polled);
 	}
+	polled->found.queued = polled->ready + polled->torun;
+	polled->found.live = polled->found.queued + polled->running + polled->toevict;
 	polled->nt = at_most(polled->nt + w->past_nt, GS_WATCH_NT_MAX);
 	polled->done = at_most(polled->done + w->past_nt, polled->nt);
 	polled->alone_ns = at_most(polled->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);
@@ -476,9 +478,9 @@ void gs_watch_evicting(struct gs_watch *w, const struct gs_page *page, unsigned 
 	struct snapshot s = take(w, &page->slot[i]);
 	struct gs_seen *seen = &w->seen[i];
 
-	seen->evicting = 1;
-	seen->evict_number = s.number;
-	seen->evict_ns = now;
-	seen->evict_started = s.started != 0;
-	seen->evict_done = s.done;
+	seen->order.stands = 1;
+	seen->order.number = s.number;
+	seen->order.given_ns = now;
+	seen->order.had_started = s.started != 0;
+	seen->order.done = s.done;
 }

@@ -25,6 +25,15 @@
 /* The time of a launch that goes on is booked in portions of this. */
 #define GS_WATCH_BOOK_NS UINT64_C(1000000)
 
+/* The order to leave that a slot was given last. */
+struct gs_leave_order {
+	uint64_t number;     /* launch that was told to leave */
+	uint64_t given_ns;   /* when */
+	uint64_t done;       /* its N_t then */
+	uint8_t stands;      /* it has not left since */
+	uint8_t had_started; /* it was on the GPU then */
+};
+
 /* What is remembered of a slot. */
 struct gs_seen {
 	uint64_t number; /* launch that was last seen in it, from 1; 0: none */
@@ -35,18 +44,14 @@ struct gs_seen {
 	uint64_t on_gpu_ns; /* when it was last seen on the GPU; 0: it was not at the last look */
 	uint64_t ran_ns;    /* from look to look, so long on the GPU */
 	uint64_t booked_ns; /* of its time on the GPU, what events have told */
-	uint64_t evict_number; /* launch that was told to leave */
-	uint64_t evict_ns;     /* when */
-	uint64_t evict_done;   /* its N_t then */
+	struct gs_leave_order order;
 	uint32_t kernel;
 	uint32_t dims;
 	uint8_t evictable;
-	uint8_t cut;           /* it has left the GPU with block-tasks remaining */
-	uint8_t adopted;       /* it was there before the first look: not all of it was seen */
-	uint8_t live;          /* it was READY, TORUN, RUNNING or TOEVICT */
-	uint8_t evicting;      /* it was told to leave */
-	uint8_t evict_started; /* and was on the GPU then */
-	uint8_t timed;         /* its measured time has been seen */
+	uint8_t cut;     /* it has left the GPU with block-tasks remaining */
+	uint8_t adopted; /* it was there before the first look: not all of it was seen */
+	uint8_t live;    /* it was READY, TORUN, RUNNING or TOEVICT */
+	uint8_t timed;   /* its measured time has been seen */
 };
 
 struct gs_watch {
@@ -88,23 +93,31 @@ struct gs_slot_event {
 	uint8_t evictable; /* LAUNCHED, RAN, FINISHED */
 };
 
-/* What one look found. */
-struct gs_poll {
-	uint32_t ready, torun, running, toevict; /* slots in each state */
-	uint32_t on_gpu;                         /* RUNNING or TOEVICT, and started */
-	uint32_t off_gpu;                        /* RUNNING or TOEVICT, not started */
+/* What of a client's launches waits for the GPU, and what is on it. */
+struct gs_found {
+	uint32_t queued;       /* READY or TORUN */
+	uint32_t live;         /* those, RUNNING and TOEVICT */
+	uint32_t on_gpu;       /* RUNNING or TOEVICT, and started */
+	uint32_t off_gpu;      /* RUNNING or TOEVICT, not started */
 	uint32_t staying;      /* of those on the GPU, the ones that nobody can tell to leave */
 	uint64_t staying_ns;   /* how long the longest of these takes alone, as far as is known */
-	uint32_t staying_live; /* READY, TORUN, RUNNING or TOEVICT, and it cannot leave the GPU
-				  within leave_most_ns: left as it is, or slower, or not known */
+	uint32_t staying_live; /* of the live ones, those that cannot leave the GPU within
+				  leave_most_ns: left as it is, or slower, or not known */
 	uint32_t staying_out;  /* of these, the ones that are RUNNING or TOEVICT */
-	uint64_t longest_ns; /* what the longest of those that are READY, TORUN, RUNNING or TOEVICT
-				takes alone; UINT64_MAX: nobody knows of one */
-	uint32_t
-		put_back; /* READY, and in the way of what is behind it: evicted, or pre-enqueued */
+	uint64_t longest_ns;   /* what the longest of the live ones takes alone; UINT64_MAX: nobody
+				  knows of one */
+	uint32_t put_back;     /* READY, and in the way of what is behind it: evicted, or
+				  pre-enqueued */
 	uint64_t requested_ns; /* when the first of those on the GPU was first in the way of another
 				  client; 0: none was */
-	uint64_t out[(GS_PAGE_SLOTS + 63) / 64]; /* a bit for each of those */
+	uint64_t out[(GS_PAGE_SLOTS + 63) /
+		     64]; /* the slots of on_gpu and off_gpu, a bit for each */
+};
+
+/* What one look found. */
+struct gs_poll {
+	struct gs_found found;
+	uint32_t ready, torun, running, toevict; /* slots in each state */
 	uint32_t bad;                            /* slots with a value that is no state */
 	uint32_t bad_state;                      /* one of these values */
 	uint64_t nt, done, alone_ns;             /* the busy period: DONE launches and live ones */
@@ -114,12 +127,6 @@ struct gs_poll {
 	uint32_t nevents;
 	struct gs_slot_event event[GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS];
 };
-
-/* Slots that wait for the GPU or are on it. */
-static inline uint32_t gs_poll_live(const struct gs_poll *polled)
-{
-	return polled->ready + polled->torun + polled->running + polled->toevict;
-}
 
 /*
  * Begin with a page that was in use: what is over in it is no news.  The count
