@@ -12,7 +12,7 @@
 #include <jansson.h>
 
 #include "gpushare/daemon/report/report.h"
-#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/account.h"
 #include "gpu_rig.h"
 
 /* As they are announced. */

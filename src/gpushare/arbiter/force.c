@@ -5,13 +5,10 @@
  * its period is told to leave like anybody else, and gets the time slice back as soon as
  * it has left.  The policy does not hear of it, so it decides as it would have.
  */
-#define _GNU_SOURCE
-#include "gpushare/arbiter/polling.h"
+#include "gpushare/arbiter/force.h"
 
-#include "common/clock.h"
-
-/* Due, and nothing there to evict: looked for again after a part of the period. */
-#define POLL_SHARE 4
+#include "gpushare/arbiter/handover.h"
+#include "gpushare/arbiter/task.h"
 
 /*
  * Is something of it at work that can leave, and nothing out that cannot?  That would be
@@ -65,17 +62,4 @@ void gs_force_step(struct gs_gpu *gpu, uint64_t now)
 	gs_handover_take(gpu, 0, now);
 	if (!gpu->leaving)
 		give_back(gpu, now);
-}
-
-uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now)
-{
-	const struct gs_gpu_client *t = gpu->holder;
-	uint64_t again;
-
-	if (!t || !t->p.force_ns)
-		return UINT64_MAX;
-	if (now - gpu->slice_since < t->p.force_ns)
-		return gpu->slice_since + t->p.force_ns;
-	again = t->p.force_ns / POLL_SHARE;
-	return now + gs_polling_poll(gpu, again);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A GPU and its clients: they come and go, settings change, figures are asked for; see gpu.h. */
 #define _GNU_SOURCE
-#include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/arbiter/gpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,10 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/handover.h"
+#include "gpushare/arbiter/task.h"
 
 static void join_trace(struct gs_gpu_client *t)
 {
@@ -72,15 +76,15 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 	if (gpu->start.client == t)
 		gpu->start.client = NULL;
 	if (t->holder_state.beside)
-		gs_handover_over(gpu, t, t->holder_state.since_ns, now);
+		gs_gpu_client_slice_over(t, t->holder_state.since_ns, now);
 	if (gpu->owed == t)
 		gpu->owed = NULL;
 	if (gpu->holder == t) {
-		gs_handover_over(gpu, t, gpu->slice_since, now);
+		gs_gpu_client_slice_over(t, gpu->slice_since, now);
 		gpu->holder = NULL;
 	}
 	if (gpu->leaving == t) {
-		gs_handover_over(gpu, t, gpu->leave.held_since, now);
+		gs_gpu_client_slice_over(t, gpu->leave.held_since, now);
 		gpu->leaving = NULL;
 		gpu->start.since = now;
 		gpu->start.beside = 1; /* how long a death takes says nothing of hand-overs */
@@ -94,22 +98,6 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 	counted = gs_gpu_client_launches(t);
 	free(t);
 	return counted;
-}
-
-enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *t)
-{
-	const struct gs_gpu *gpu = t->gpu;
-
-	if (t == gpu->leaving)
-		return GS_LEAVING;
-	if (t == gpu->holder && t == gpu->start.client)
-		return GS_STARTING;
-	return t == gpu->holder || t->holder_state.beside ? GS_RUNNING : GS_WAITING;
-}
-
-int gs_gpu_is_holder(const struct gs_gpu_client *t)
-{
-	return gs_gpu_client_phase(t) != GS_WAITING;
 }
 
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns)

@@ -1,15 +1,89 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's inside, shared by gpu.c, gpu_step.c (looking, deciding), handover.c (giving and taking
- * the time slice), holders.c, usage.c, polling.c, pin.c and force.c. */
+/* A GPU and its clients from inside: the types that the files of this folder share. */
 #ifndef GPUSHARE_ARBITER_GPU_CORE_H
 #define GPUSHARE_ARBITER_GPU_CORE_H
 
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "gpushare/arbiter/gpu.h"
-#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/settings.h"
 #include "gpushare/arbiter/trace.h"
+#include "gpushare/arbiter/watch.h"
+#include "gpushare/proto/msg.h"
+
+struct gs_traced;
+
+/* It has not left by the deadline. */
+struct gs_late {
+	uint64_t since_ns; /* requested_ns of what was late the last time */
+	uint8_t untold;    /* and nobody has asked yet, see gs_gpu_client_overdue() */
+	uint8_t deaf; /* nothing of it is there, but it did not hear by the deadline, nor has since
+		       */
+};
+
+/* What the scheduler was told of its task last. */
+struct gs_task_told {
+	uint64_t nt, done, alone_ns;
+};
+
+struct gs_account {
+	uint8_t busy;           /* a busy period is being accounted */
+	uint64_t charged_ns;    /* up to here */
+	uint64_t untracked_ns;  /* up to here launches without a slot are booked */
+	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number
+				 */
+};
+
+/* When it has had nothing live. */
+struct gs_pauses {
+	uint64_t ended_ns;              /* when that was last seen */
+	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0:
+					   not known */
+};
+
+/* What holders.c and usage.c know of a client; all zero: nothing. */
+struct gs_holder_state {
+	uint8_t beside; /* it has the time slice, and somebody else is the holder */
+	uint8_t held;   /* it is held back, since it is ahead */
+	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals
+			   have on the GPU is over */
+	uint64_t barred_ns;   /* since when */
+	uint8_t joined;       /* used_ns has begun */
+	uint64_t since_ns;    /* when it got the time slice beside the holder */
+	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
+				 launches, riding ones too */
+	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which
+				 nobody knows */
+	uint64_t stays_until; /* until then it counts as one whose kernels cannot leave, also
+				 between two of them */
+	uint64_t held_ns;     /* since then it is held back */
+	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0:
+			     they were not, or have */
+	uint64_t free_until; /* until then it is not held back again */
+	double used_ns;      /* GPU time that it has had */
+};
+
+struct gs_gpu_client {
+	LIST_ENTRY(gs_gpu_client) link;
+	struct gs_gpu_client_params p;
+	struct gs_gpu *gpu;
+	struct gs_watch watch;
+	struct gs_found found; /* by the latest poll of its page */
+	struct gs_late late;
+	uint32_t bad;       /* the page holds what cannot be */
+	uint32_t bad_state; /* such a value */
+	uint32_t requested; /* the page's word when it was last heard */
+	uint8_t dirty;      /* look at it in the next turn */
+	uint8_t task;       /* the scheduler knows it */
+	uint8_t stopped;    /* its process does not run (SIGSTOP, the freezer) */
+	struct gs_task_told told;
+	struct gs_account account;
+	struct gs_pauses pauses;
+	struct gs_holder_state holder_state;
+	uint64_t idle_since;      /* holds the time slice with nothing to do; 0: busy */
+	uint64_t wait_since;      /* a task without the time slice; 0: it is none or has it */
+	struct gs_traced *traced; /* NULL: not in the trace */
+};
 
 /* What is configured, besides gs_gpu.o. */
 struct gs_gpu_settings {
@@ -92,62 +166,5 @@ struct gs_gpu {
 	struct gs_gpu_loop loop;
 	struct gs_trace *trace;
 };
-
-/* Give the time slice back to whom it was taken from for the sake of it; take it where that is due.
- * (force.c) */
-void gs_force_step(struct gs_gpu *gpu, uint64_t now);
-
-/* When that must be called again; UINT64_MAX: not for its sake. */
-uint64_t gs_force_next(const struct gs_gpu *gpu, uint64_t now);
-
-/* In place of the decisions of a turn while a client is pinned.  (pin.c) */
-void gs_pin_step(struct gs_gpu *gpu, uint64_t now);
-
-enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
-enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *client);
-
-/* It has the time slice, or has something on the GPU from a turn that is just over: it does not
- * wait. */
-int gs_gpu_is_holder(const struct gs_gpu_client *client);
-
-/* The client of that id; NULL: there is none. */
-struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
-
-/* Look at a client's page and tell the scheduler what it found. */
-void gs_gpu_poll(struct gs_gpu_client *client, uint64_t now);
-
-/* The client's busy period is over, as far as the scheduler is concerned. */
-void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
-
-/* Give the time slice, which nobody has, to that client. */
-void gs_handover_give(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
-
-/*
- * Take the time slice from the holder; nobody may be leaving.  stopping: the
- * scheduler asked for it and waits to hear of it.  1 if the next client may
- * have the time slice at once, else gs_handover_drain() goes on.
- */
-int gs_handover_take(struct gs_gpu *gpu, int stopping, uint64_t now);
-
-/* Its kernels have left; they were told to at `since`. */
-void gs_handover_evicted(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t since,
-			 uint64_t now);
-
-/* One look at the client on its way out; 1 once it is out. */
-int gs_handover_drain(struct gs_gpu *gpu, uint64_t now);
-
-/*
- * May the next client have the time slice although this one has not left?  Its way to
- * the GPU (a wake-up, a launch) takes about overlap_ns, which may pass while
- * the last block-tasks end.  Not sooner: the driver would switch to it at once,
- * in the middle of the block-tasks, and back to them and again to it (measured
- * on an H200: evictions of 100 us block-tasks took 880 us).
- */
-int gs_handover_overlap(struct gs_gpu *gpu, uint64_t now);
-
-/* For the trace: a turn that began at `since` is over, the client waits no longer. */
-void gs_handover_over(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t since,
-		      uint64_t now);
-void gs_wait_over(struct gs_gpu_client *client, uint64_t now);
 
 #endif

@@ -7,8 +7,13 @@
  * sequentially consistent: so either the client wakes the sleeper, or the sleeper sees that it has
  * asked.
  */
-#define _GNU_SOURCE
-#include "gpushare/arbiter/gpu_core.h"
+#include "common/clock.h"
+#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/usage.h"
+
+/* Whoever has used the GPU so shortly ago is about to use it again. */
+#define SHARED_NS (10 * GS_NS_PER_MS)
 
 int gs_gpu_hear(struct gs_gpu *gpu)
 {
@@ -47,4 +52,28 @@ size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, 
 		n++;
 	}
 	return n;
+}
+
+static int is_user(const struct gs_gpu_client *t, uint64_t now)
+{
+	return !t->stopped && !t->bad &&
+	       (t->task || t->found.live ||
+		(t->pauses.ended_ns && now - t->pauses.ended_ns < SHARED_NS) ||
+		gs_usage_is_busy(t, now));
+}
+
+int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
+{
+	unsigned users = 0, without = gpu->leaving || gpu->start.client;
+	const struct gs_gpu_client *t;
+
+	if (gpu->pin.client)
+		return 0;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		if (!is_user(t, now))
+			continue;
+		users++;
+		without += (t != gpu->holder && !t->holder_state.beside) || t->holder_state.barred;
+	}
+	return users > 1 && without;
 }

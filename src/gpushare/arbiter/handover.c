@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Giving and taking the time slice; see gpu_core.h.
+ * Giving and taking the time slice; see handover.h.
  *
  * Taking it is Dekker's handshake: the client writes RUNNING and then
  * reads `grant`, the daemon writes `grant` and then reads the slots, both
  * sequentially consistent.  Whoever launched past the check is therefore seen,
  * at the latest, by the sweep that every look at a draining client repeats.
  */
-#define _GNU_SOURCE
-#include "gpushare/arbiter/polling.h"
+#include "gpushare/arbiter/handover.h"
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/holders.h"
+#include "gpushare/arbiter/task.h"
 
 /* A client on its way out may have launched past the check: all of its page is read so often. */
 #define FULL_POLL_NS (20 * GS_NS_PER_US)
@@ -27,23 +30,10 @@
  */
 #define STUCK_SHARE 100
 
-void gs_handover_over(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t since,
-		      uint64_t now)
-{
-	gs_trace_add(gpu->trace, t->traced, GS_TRACE_SLICE, since, now);
-}
-
-void gs_wait_over(struct gs_gpu_client *t, uint64_t now)
-{
-	if (t->wait_since && now > t->wait_since)
-		gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_WAIT, t->wait_since, now);
-	t->wait_since = 0;
-}
-
 void gs_handover_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
-	gs_wait_over(t, now);
+	gs_gpu_client_wait_over(t, now);
 	gpu->holder = t;
 	t->holder_state.told_ns = 0;
 	t->holder_state.barred = t->holder_state.beside = 0;
@@ -141,14 +131,6 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 	say_late(gpu, "they may be behind one that was evicted", t->found.requested_ns, now);
 }
 
-void gs_handover_evicted(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t since, uint64_t now)
-{
-	gpu->figures.evictions++;
-	gs_step_usage_evicted(t->p.usage, now - since);
-	gs_step_usage_evicted(&gpu->figures.latency, now - since);
-	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
-}
-
 /* It has left the GPU, or what is there stays behind: account for it, tell the scheduler. */
 static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 {
@@ -157,13 +139,13 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	gs_gpu_client_charge(t, 1, now);
 	if (gpu->leave.evicting && has_left) {
 		/* It may have left in the time slice that told it to. */
-		gs_handover_evicted(gpu, t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
+		gs_gpu_client_evicted(t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since,
 			     gpu->leave.told_ns);
 	} else if (gpu->leave.evicting) {
 		gs_holders_told(t, gpu->leave.since);
 	}
-	gs_handover_over(gpu, t, gpu->leave.held_since, now);
+	gs_gpu_client_slice_over(t, gpu->leave.held_since, now);
 	gpu->leaving = NULL;
 	gpu->start.since = now;
 	/* Whoever was given its time slice that early has had part of its way to the GPU by now. */

@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Clients that have the time slice beside the holder; see holders.h. */
-#define _GNU_SOURCE
 #include "gpushare/arbiter/holders.h"
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-#define OF_LATE_NS \
-	(10 * GS_NS_PER_S) /* longer than the pauses of most that come again and again \
-			    */
 /* A prediction that is so many times leave_within off is none: a kernel has changed, or its
  * client's page says what is not so. */
 #define LATE_TIMES 10
-/* Between two kernels that cannot leave a client does not begin to take turns. */
-#define STAYS_NS (10 * GS_NS_PER_MS)
 /*
  * So far behind an equal that takes turns with it, a client is starved by the policy.  The default
  * is to be fair; a policy that was named is let to do what it is for, within bounds.
@@ -30,68 +26,18 @@
 /* What an equal has left on the GPU is waited for so long at most. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
-static struct gs_urgency urgency(const struct gs_gpu_client *t)
-{
-	return (struct gs_urgency) { t->p.class, t->p.priority };
-}
-
-int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b)
-{
-	return gs_sched_compare(a->gpu->sched, urgency(a), urgency(b));
-}
-
-int gs_gpu_client_is_out(const struct gs_gpu_client *t)
-{
-	return t->found.on_gpu || t->found.off_gpu;
-}
-
-int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)
-{
-	return t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < OF_LATE_NS);
-}
-
-int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *to)
-{
-	return (t->task || t->found.live) && !t->stopped && !t->bad &&
-	       gs_gpu_client_compare(t, to) == 0;
-}
-
-/* Nobody is left behind or has the time slice beside another while one client has the GPU for
- * itself. */
-static int is_on(const struct gs_gpu *gpu)
-{
-	return gpu->o.leave_most_ns && !gpu->pin.client;
-}
-
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t waited = gpu->leaving == t && now > gpu->leave.since ? now - gpu->leave.since : 0;
 
-	return is_on(gpu) && gpu->forced != t &&
+	return gs_gpu_has_beside(gpu) && gpu->forced != t &&
 	       (t->found.staying_out || waited > LATE_TIMES * gpu->o.leave_most_ns);
-}
-
-int gs_holders_stays_on(const struct gs_gpu_client *t)
-{
-	const struct gs_gpu_client *other;
-
-	LIST_FOREACH (other, &t->gpu->clients, link)
-		if (is_on(t->gpu) && other != t && other->found.staying_live &&
-		    gs_gpu_client_compare(other, t) < 0)
-			return 1;
-	return 0;
 }
 
 int gs_holders_cannot_leave(const struct gs_gpu_client *t, uint64_t now)
 {
-	return is_on(t->gpu) && (t->found.staying_live || now < t->holder_state.stays_until);
-}
-
-void gs_holders_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
-{
-	if (t->found.staying_live)
-		t->holder_state.stays_until = now + STAYS_NS;
-	gs_usage_seen(t, launches, now);
+	return gs_gpu_has_beside(t->gpu) &&
+	       (t->found.staying_live || now < t->holder_state.stays_until);
 }
 
 void gs_holders_told(struct gs_gpu_client *t, uint64_t now)
@@ -115,7 +61,7 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_c
 	const struct gs_gpu_client *other;
 
 	LIST_FOREACH (other, &gpu->clients, link)
-		if (is_on(gpu) && other != t && other != gpu->leaving &&
+		if (gs_gpu_has_beside(gpu) && other != t && other != gpu->leaving &&
 		    (gs_gpu_client_is_out(other) ||
 		     (gs_gpu_is_holder(other) && other->found.live)) &&
 		    (other != gpu->holder || t->holder_state.beside))
@@ -129,7 +75,7 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	double most = gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
 	struct gs_gpu_client *t, *worst = NULL;
 
-	if (!is_on(gpu) || !holder || !holder->task)
+	if (!gs_gpu_has_beside(gpu) || !holder || !holder->task)
 		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != holder && !t->holder_state.beside && t != gpu->leaving &&
@@ -140,18 +86,10 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	return worst;
 }
 
-void gs_holders_schedule(struct gs_gpu_client *t)
-{
-	unsigned changed = t->holder_state.barred ? 0 : gs_gpu_client_schedule(t);
-
-	if (changed)
-		gs_page_doorbell_for(t->p.page, changed);
-}
-
 static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
-	gs_wait_over(t, now);
+	gs_gpu_client_wait_over(t, now);
 	t->holder_state.beside = 1;
 	t->holder_state.since_ns = now;
 	t->holder_state.told_ns = 0;
@@ -159,7 +97,7 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	if (!t->holder_state.barred)
 		gs_gpu_client_grant(t, 1);
-	gs_holders_schedule(t);
+	gs_gpu_client_go(t);
 }
 
 /* What it has on the GPU and can leave is told to. */
@@ -174,10 +112,10 @@ static void clear_out(struct gs_gpu_client *t, uint64_t now)
 		gs_holders_told(t, now);
 }
 
-static void revoke(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void revoke(struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 1, now);
-	gs_handover_over(gpu, t, t->holder_state.since_ns, now);
+	gs_gpu_client_slice_over(t, t->holder_state.since_ns, now);
 	t->holder_state.beside = t->holder_state.barred = 0;
 	gs_gpu_client_grant(t, 0);
 	clear_out(t, now);
@@ -191,14 +129,14 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 	struct gs_gpu_client *holder = gpu->holder;
 
 	if (holder) {
-		gs_handover_over(gpu, holder, gpu->slice_since, now);
+		gs_gpu_client_slice_over(holder, gpu->slice_since, now);
 		holder->holder_state.beside = 1;
 		holder->holder_state.barred = 0;
 		holder->holder_state.since_ns = now;
 		if (holder->task)
 			gs_sched_stopped(gpu->sched, holder->p.id, now);
 	}
-	gs_handover_over(gpu, next, next->holder_state.since_ns, now);
+	gs_gpu_client_slice_over(next, next->holder_state.since_ns, now);
 	next->holder_state.beside = 0;
 	gpu->holder = next;
 	gpu->start.client = NULL;
@@ -310,7 +248,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 		return;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_gpu_client_grant(t, 1);
-	gs_holders_schedule(t);
+	gs_gpu_client_go(t);
 }
 
 /*
@@ -362,20 +300,20 @@ static int is_evicting(const struct gs_gpu_client *t)
 }
 
 /* Those that were told to leave have left, while others ran. */
-static void find_end(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void find_end(struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = t->holder_state.told_ns;
 
 	if (!since || is_evicting(t))
 		return;
 	t->holder_state.told_ns = 0;
-	gs_handover_evicted(gpu, t, since, now);
+	gs_gpu_client_evicted(t, since, now);
 }
 
 /* Without the time slice: what is there and can leave does. */
-static void check_holder(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void check_holder(struct gs_gpu_client *t, uint64_t now)
 {
-	find_end(gpu, t, now);
+	find_end(t, now);
 	if (gs_gpu_client_is_out(t) && !t->stopped)
 		clear_out(t, now);
 }
@@ -384,7 +322,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
 	struct gs_gpu_client *launcher;
-	int together = of && is_on(gpu) && !of->stopped && are_together(gpu, of, now);
+	int together = of && gs_gpu_has_beside(gpu) && !of->stopped && are_together(gpu, of, now);
 
 	gs_usage_step(gpu, now);
 	gpu->together = together;
@@ -399,18 +337,18 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 		if (!together)
 			t->holder_state.held = 0;
 		unbar(gpu, t, launcher, now);
-		if (is_on(gpu) && t != gpu->leaving)
+		if (gs_gpu_has_beside(gpu) && t != gpu->leaving)
 			find_stuck(gpu, t, now);
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
-		may = of && is_on(gpu) && may_launch(t, of, together, now) &&
+		may = of && gs_gpu_has_beside(gpu) && may_launch(t, of, together, now) &&
 		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, launcher, now));
 		if (may && !t->holder_state.beside)
 			grant(gpu, t, now);
 		else if (!may && t->holder_state.beside)
-			revoke(gpu, t, now);
-		else if (!may && is_on(gpu))
-			check_holder(gpu, t, now);
+			revoke(t, now);
+		else if (!may && gs_gpu_has_beside(gpu))
+			check_holder(t, now);
 	}
 }
 

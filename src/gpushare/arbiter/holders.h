@@ -19,47 +19,15 @@
 
 #include <stdint.h>
 
-#include "gpushare/proto/page.h"
-
-struct gs_gpu;
-struct gs_gpu_client;
-
-/* The state of one client in this; all zero: none. */
-struct gs_holder_state {
-	uint8_t beside; /* it has the time slice, and somebody else is the holder */
-	uint8_t held;   /* it is held back, since it is ahead */
-	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals
-			   have on the GPU is over */
-	uint64_t barred_ns;   /* since when */
-	uint8_t joined;       /* used_ns has begun */
-	uint64_t since_ns;    /* when it got the time slice beside the holder */
-	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
-				 launches, riding ones too */
-	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which
-				 nobody knows */
-	uint64_t stays_until; /* until then it counts as one whose kernels cannot leave, also
-				 between two of them */
-	uint64_t held_ns;     /* since then it is held back */
-	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0:
-			     they were not, or have */
-	uint64_t free_until; /* until then it is not held back again */
-	double used_ns;      /* GPU time that it has had */
-};
+#include "gpushare/arbiter/gpu_core.h"
 
 /* Has the client kernels on the GPU that are left behind when it loses the time slice?  So are
  * those that should have left long since. */
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t now);
 
-/* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside
- * them without asking. */
-int gs_holders_stays_on(const struct gs_gpu_client *client);
-
 /* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0
  * while nobody is left behind. */
 int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
-
-/* A look has found what the client has on the GPU, and so many new launches. */
-void gs_holders_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now);
 
 /* Its kernels have been told to leave and nobody waits for that. */
 void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
@@ -84,9 +52,6 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 /* An equal that waits for its time slice is so far behind the holder that it is to be next,
  * whatever the policy says; NULL: nobody is. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
-
-/* Launch what is READY, unless the client is barred. */
-void gs_holders_schedule(struct gs_gpu_client *client);
 
 /* Once per turn, after the decisions: who has the time slice beside the holder, and who of the
  * others is to leave. */

@@ -7,8 +7,11 @@
  * begun, and none of it is told to leave meanwhile; what it launches itself
  * while it has the time slice ends by itself.
  */
-#define _GNU_SOURCE
-#include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/arbiter/pin.h"
+
+#include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/handover.h"
+#include "gpushare/arbiter/task.h"
 
 int gs_gpu_pin(struct gs_gpu_client *t)
 {

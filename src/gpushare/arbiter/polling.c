@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When to look again; see polling.h. */
-#define _GNU_SOURCE
 #include "gpushare/arbiter/polling.h"
 
 #include "common/clock.h"
+#include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/usage.h"
 
 /* Polls do not follow each other sooner than gpu->loop.poll_ns, whatever is said here. */
@@ -20,6 +20,8 @@
 #define POLL_PINNED_NS (500 * GS_NS_PER_US)
 /* Nobody waits: only the figures need it. */
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
+/* An eviction that was asked for is due, and nothing there to evict: a part of the period. */
+#define FORCE_PART 4
 /* A decision whose time has come although nothing may be done yet. */
 #define POLL_DECISION_NS (50 * GS_NS_PER_US)
 /* Beyond the gap that is expected. */
@@ -41,7 +43,7 @@ uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 	 * pauses: a program that launches more slowly than the GPU computes pauses all the time,
 	 * and the driver's time slices fill its pauses, too.
 	 */
-	uint64_t most = t->gpu->o.idle_grace_ns / (gs_holders_stays_on(t) ? 8 : 1), wait;
+	uint64_t most = t->gpu->o.idle_grace_ns / (gs_gpu_client_stays_on(t) ? 8 : 1), wait;
 	/* The first kernel after a pause may begin a chain as the one before the pause did. */
 	uint64_t gap = t->pauses.gap_before_ns && t->pauses.gap_before_ns < t->pauses.gap_ns ?
 			       t->pauses.gap_before_ns :
@@ -62,9 +64,11 @@ void gs_polling_idle(struct gs_gpu_client *t, uint64_t now)
 
 void gs_polling_busy(struct gs_gpu_client *t, uint64_t now)
 {
-	if (t->pauses.ended_ns) {
-		t->pauses.gap_before_ns = t->pauses.gap_ns;
-		t->pauses.gap_ns = now > t->pauses.ended_ns ? now - t->pauses.ended_ns : 1;
+	struct gs_pauses *p = &t->pauses;
+
+	if (p->ended_ns) {
+		p->gap_before_ns = p->gap_ns;
+		p->gap_ns = now > p->ended_ns ? now - p->ended_ns : 1;
 	}
 }
 
@@ -121,6 +125,20 @@ static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
+/* When a client is to be evicted that has asked for it (force.c). */
+static uint64_t force_due(const struct gs_gpu *gpu, uint64_t now)
+{
+	const struct gs_gpu_client *t = gpu->holder;
+	uint64_t again;
+
+	if (!t || !t->p.force_ns)
+		return UINT64_MAX;
+	if (now - gpu->slice_since < t->p.force_ns)
+		return gpu->slice_since + t->p.force_ns;
+	again = t->p.force_ns / FORCE_PART;
+	return now + gs_polling_poll(gpu, again);
+}
+
 uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
@@ -133,40 +151,11 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 	if (gpu->pin.client) /* nothing is decided */
 		return now + gs_polling_poll(gpu, POLL_PINNED_NS);
 	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS,
-		      gs_force_next(gpu, now));
+		      force_due(gpu, now));
 	if (gs_polling_contended(gpu))
 		return sooner(next, contended(gpu, now));
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t == gpu->holder || t->found.on_gpu || t->found.off_gpu)
 			return sooner(next, now + POLL_ALONE_NS);
 	return next;
-}
-
-/* ---- whether a processor is worth it ------------------------------------ */
-
-/* Whoever has used the GPU so shortly ago is about to use it again. */
-#define SHARED_NS (10 * GS_NS_PER_MS)
-
-static int is_user(const struct gs_gpu_client *t, uint64_t now)
-{
-	return !t->stopped && !t->bad &&
-	       (t->task || t->found.live ||
-		(t->pauses.ended_ns && now - t->pauses.ended_ns < SHARED_NS) ||
-		gs_usage_is_busy(t, now));
-}
-
-int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
-{
-	unsigned users = 0, without = gpu->leaving || gpu->start.client;
-	const struct gs_gpu_client *t;
-
-	if (gpu->pin.client)
-		return 0;
-	LIST_FOREACH (t, &gpu->clients, link) {
-		if (!is_user(t, now))
-			continue;
-		users++;
-		without += (t != gpu->holder && !t->holder_state.beside) || t->holder_state.barred;
-	}
-	return users > 1 && without;
 }

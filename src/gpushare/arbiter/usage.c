@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The account of GPU time among equals; see usage.h. */
-#define _GNU_SOURCE
 #include "gpushare/arbiter/usage.h"
 
 #include "common/clock.h"
-#include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/arbiter/client.h"
 
 /* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some
  * seconds holds. */
@@ -24,6 +23,8 @@
  */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
+/* Between two kernels that cannot leave a client does not begin to take turns. */
+#define STAYS_NS (10 * GS_NS_PER_MS)
 /* The account of a client that has done nothing for so long is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* What is further behind than that has not wanted more: the account forgets the rest. */
@@ -33,6 +34,8 @@ void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->found.live || launches)
 		t->holder_state.busy_ns = now;
+	if (t->found.staying_live)
+		t->holder_state.stays_until = now + STAYS_NS;
 	if (t->found.longest_ns > LONG_NS)
 		t->holder_state.long_until = now + LONG_LASTS_NS;
 }

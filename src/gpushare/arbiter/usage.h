@@ -9,8 +9,7 @@
 
 #include <stdint.h>
 
-struct gs_gpu;
-struct gs_gpu_client;
+#include "gpushare/arbiter/gpu_core.h"
 
 /* A look has found what the client has on the GPU, and so many new launches. */
 void gs_usage_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now);

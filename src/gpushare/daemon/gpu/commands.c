@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/account.h"
 
 /* ---- clients ---------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "gpushare/arbiter/learned.h"
-#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/gpu/arbiter.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"

@@ -20,7 +20,7 @@
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/gpu.h"
 #include "gpushare/proto/page.h"
 
 /* Every message but HELLO needs a step to belong to. */

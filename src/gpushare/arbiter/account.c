@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client's accounting; see account.h. */
+#include "gpushare/arbiter/account.h"
+
+#include "gpushare/arbiter/polling.h"
+
+void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
+{
+	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
+
+	t->account.charged_ns = now;
+	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
+		return;
+	t->p.usage->turnaround_ns += dt;
+	if (has_gpu)
+		t->p.usage->active_ns += dt;
+	else
+		t->p.usage->waiting_ns += dt;
+}
+
+/*
+ * A launch tells the mean so far, and what it took itself once that has been measured.  It is kept
+ * for the event loop, which has the table; what is in the place of another kernel's lesson that has
+ * not been fetched is told again by a later launch.
+ */
+static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
+{
+	return old ? (3 * old + tpt_ps) / 4 : tpt_ps;
+}
+
+static void learn(struct gs_gpu_client *t, const struct gs_slot_event *e)
+{
+	uint64_t key = e->tpt_ps ? gs_learned_of_dims(t->p.kernels->key[e->kernel], e->dims) : 0;
+	struct gs_lesson *lesson = &t->gpu->loop.lesson[key % GS_GPU_LESSONS];
+
+	if (!key || e->tpt_ps > UINT64_MAX / 8 || (lesson->times && lesson->entry.key != key))
+		return;
+	lesson->entry.key = key;
+	lesson->entry.tpt_ps = mixed(lesson->entry.tpt_ps, e->tpt_ps);
+	lesson->times++;
+}
+
+static void book_launch(struct gs_gpu_client *t, struct gs_step_usage_kernel *k,
+			const struct gs_slot_event *e)
+{
+	gs_step_usage_ran(t->p.usage, k, 0, 1, e->evictable);
+	if (!k)
+		return;
+	k->launches++;
+	learn(t, e);
+	if (!e->evictable)
+		k->why = e->why;
+}
+
+static void book_end(struct gs_step_usage_kernel *k, const struct gs_slot_event *e)
+{
+	k->finished++;
+	k->turnaround_ns += e->ns;
+	if (!e->whole_ns)
+		return;
+	k->tasks += e->nt;
+	k->tasks_ns += e->whole_ns;
+}
+
+/* As long as its launches do not tell what they take, the daemon says so of them. */
+static void learn_from_seen(struct gs_gpu_client *t, const struct gs_slot_event *e)
+{
+	uint64_t *tpt_ps = &t->p.kernels->tpt_ps[e->kernel];
+
+	if (!e->tpt_ps || e->tpt_ps > UINT64_MAX / 8)
+		return;
+	learn(t, e);
+	*tpt_ps = mixed(*tpt_ps, e->tpt_ps);
+}
+
+static void book_event(struct gs_gpu_client *t, const struct gs_slot_event *e)
+{
+	struct gs_step_usage_kernel *k = gs_step_usage_kernel(t->p.usage, t->p.kernels, e->kernel);
+
+	if (k && e->alone_ns)
+		k->alone_ns = e->alone_ns;
+	if (k && e->alone_ns && !e->evictable && e->kind == GS_EV_LAUNCHED)
+		k->as_is_ns = e->alone_ns;
+	gs_step_usage_ran(t->p.usage, k, e->ran_ns, 0, e->evictable);
+	if (e->kind == GS_EV_LAUNCHED)
+		book_launch(t, k, e);
+	else if (k && e->kind == GS_EV_TIMED)
+		learn(t, e);
+	else if (k && e->kind == GS_EV_LEFT)
+		gs_step_usage_left(k, e->ns);
+	else if (k && e->kind == GS_EV_PREEMPTED)
+		k->preemptions++;
+	else if (k && e->kind == GS_EV_FINISHED) {
+		book_end(k, e);
+		learn_from_seen(t, e);
+	}
+}
+
+static double kernel_ns(const struct gs_step_usage_kernel *k)
+{
+	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
+}
+
+void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked,
+			     size_t count, uint64_t now)
+{
+	double all = 0,
+	       most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0,
+	       part;
+
+	for (size_t i = 0; i < count; i++)
+		all += untracked[i].launches *
+		       kernel_ns(
+			       gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
+	part = all > most ? most / all : 1;
+	t->account.untracked_ns = now;
+	for (size_t i = 0; i < count; i++) {
+		struct gs_step_usage_kernel *k =
+			gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
+
+		gs_step_usage_ran(t->p.usage, k,
+				  (uint64_t)(untracked[i].launches * kernel_ns(k) * part),
+				  untracked[i].launches, 0);
+		if (k)
+			k->launches += untracked[i].launches;
+	}
+}
+
+void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched)
+{
+	uint64_t seen = t->watch.last_number, untold = launched > seen ? launched - seen : 0;
+
+	if (untold > GS_WATCH_NT_MAX || untold <= t->account.told_launches)
+		return;
+	t->p.usage->launches += untold - t->account.told_launches;
+	t->account.told_launches = untold;
+}
+
+/* Numbers that a look has found: of the launches, those that were not told of before. */
+static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
+{
+	uint64_t told = launches < t->account.told_launches ? launches : t->account.told_launches;
+
+	t->account.told_launches -= told;
+	return launches - told;
+}
+
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
+			   uint64_t now)
+{
+	uint64_t since = t->account.charged_ns;
+	struct gs_step_usage *usage = t->p.usage;
+
+	gs_gpu_client_charge(t, has_gpu, now);
+	usage->launches += untold(t, inspect->launches);
+	usage->preemptions += inspect->preemptions;
+	for (uint32_t i = 0; i < inspect->nevents; i++)
+		book_event(t, &inspect->event[i]);
+	if (!t->account.busy && inspect->launches)
+		usage->periods++;
+	/* A lone holder's kernels that came and went since the last look. */
+	if (!t->account.busy && inspect->unseen_ns) {
+		uint64_t dt = now > since ? now - since : 0;
+		uint64_t ran = inspect->unseen_ns < dt ? inspect->unseen_ns : dt;
+
+		usage->turnaround_ns += ran;
+		usage->active_ns += ran;
+	}
+	t->found = inspect->found;
+	if (t->account.busy && !t->found.live)
+		gs_polling_idle(t, now);
+	else if (!t->account.busy && t->found.live)
+		gs_polling_busy(t, now);
+	t->account.busy = t->found.live != 0;
+}
+
+void gs_gpu_client_evicted(struct gs_gpu_client *t, uint64_t since, uint64_t now)
+{
+	struct gs_gpu *gpu = t->gpu;
+
+	gpu->figures.evictions++;
+	gs_step_usage_evicted(t->p.usage, now - since);
+	gs_step_usage_evicted(&gpu->figures.latency, now - since);
+	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A client's busy period as the scheduler's task; see task.h. */
+#include "gpushare/arbiter/task.h"
+
+#include "common/log.h"
+#include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/polling.h"
+#include "gpushare/arbiter/usage.h"
+
+/*
+ * N_t is written when a kernel leaves the GPU; between two such reports the
+ * scheduler counts the time itself, so it hears of changes only.
+ */
+static void task_progress(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
+{
+	if (polled->nt == t->told.nt && polled->done == t->told.done &&
+	    polled->alone_ns == t->told.alone_ns)
+		return;
+	t->told.nt = polled->nt;
+	t->told.done = polled->done;
+	t->told.alone_ns = polled->alone_ns;
+	gs_sched_progress(t->gpu->sched, t->p.id, polled->nt ? polled->nt : 1, polled->done,
+			  polled->alone_ns, now);
+}
+
+static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
+{
+	struct gs_task_params params = {
+		.nt = polled->nt ? polled->nt : 1,
+		.alone_ns = polled->alone_ns,
+		.priority = t->p.priority,
+		.shares = t->p.shares ? t->p.shares : 1,
+		.class = t->p.class,
+	};
+	struct gs_error err;
+
+	if (gs_sched_arrive(t->gpu->sched, t->p.id, &params, now, &err) < 0) {
+		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled: %s", t->gpu->index, t->p.name,
+		       err.text);
+		return;
+	}
+	t->task = 1;
+	t->told.nt = t->told.done = t->told.alone_ns = 0;
+	if (!gs_gpu_is_holder(t))
+		t->wait_since = now;
+	task_progress(t, polled, now);
+}
+
+void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
+{
+	if (!t->task)
+		return;
+	gs_sched_leave(t->gpu->sched, t->p.id, now, NULL);
+	gs_watch_period_end(&t->watch);
+	gs_gpu_client_wait_over(t, now);
+	t->task = 0;
+}
+
+/* While equals take turns at launching its launches may go without slots, and no look finds them.
+ */
+static int may_go_untracked(const struct gs_gpu_client *t)
+{
+	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
+}
+
+/* It has had nothing to do for longer than it may keep the GPU so. */
+static int has_paused(const struct gs_gpu_client *t, uint64_t now)
+{
+	return now - t->idle_since >= gs_polling_grace(t) &&
+	       !(may_go_untracked(t) && gs_usage_is_busy(t, now));
+}
+
+/* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
+static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
+{
+	if (t->stopped)
+		return;
+	if (polled->ready)
+		gs_gpu_client_go(t);
+	if (t->found.live) {
+		t->idle_since = 0;
+		if (!t->task)
+			task_arrive(t, polled, now);
+		return;
+	}
+	if (!t->idle_since)
+		t->idle_since = now;
+	if (has_paused(t, now))
+		gs_gpu_task_leave(t, now);
+}
+
+static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
+{
+	struct gs_gpu *gpu = t->gpu;
+
+	if (t->stopped)
+		return;
+	if (polled->ready)
+		gs_gpu_client_go(t);
+	if (t->found.live) {
+		t->idle_since = 0;
+		if (!t->task) {
+			task_arrive(t, polled, now);
+			if (t->task)
+				gs_sched_started(gpu->sched, t->p.id, now);
+		}
+		return;
+	}
+	if (t->task) {
+		if (!t->idle_since)
+			t->idle_since = now;
+		if ((!gs_polling_contended(gpu) || now - t->idle_since >= gs_polling_grace(t)) &&
+		    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+			gs_gpu_task_leave(t, now);
+	}
+}
+
+void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
+{
+	struct gs_gpu *gpu = t->gpu;
+	struct gs_poll polled;
+
+	t->dirty = 0;
+	gs_watch_poll(&t->watch, t->p.page, now, &polled);
+	if (polled.bad) {
+		gpu->loop.news |= !t->bad;
+		t->bad = polled.bad;
+		t->bad_state = polled.bad_state;
+		return;
+	}
+	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
+	gs_usage_seen(t, polled.launches, now);
+	if (t->task)
+		task_progress(t, &polled, now);
+	if (gpu->leaving == t)
+		return; /* what it is, is seen when it is out */
+	if (gpu->holder == t) {
+		holder_polled(t, &polled, now);
+	} else if (t->holder_state.beside) {
+		beside_polled(t, &polled, now);
+	} else if (t->found.queued && !t->task && !t->stopped) {
+		task_arrive(t, &polled, now);
+	} else if ((!t->found.queued || t->stopped) && t->task) {
+		gs_gpu_task_leave(t, now);
+	}
+}
+
+void gs_gpu_task_check_idle(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_gpu_client *t = gpu->holder;
+
+	if (t && t->task && gs_polling_contended(gpu) &&
+	    (t->stopped || (t->idle_since && has_paused(t, now))))
+		gs_gpu_task_leave(t, now);
+}
