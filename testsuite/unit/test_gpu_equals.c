@@ -173,7 +173,7 @@ static void pinned_while_it_is_beside(void **unused)
 	gs_gpu_pin(gpu->holder == t.a->gpu_client ? t.b->gpu_client : t.a->gpu_client);
 	grant(US);
 	grant(US);
-	assert_false(gpu->holder->holder_state.beside);
+	assert_int_equal(gpu->holder->phase, GS_RUNNING);
 	gs_gpu_unpin(gpu);
 	all_leave(t.a, t.b);
 }

@@ -11,20 +11,18 @@
 /* Longer than the pauses of most that come again and again. */
 #define OF_LATE_NS (10 * GS_NS_PER_S)
 
-enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *t)
+void gs_gpu_client_enter(struct gs_gpu_client *t, enum gs_phase phase)
 {
-	const struct gs_gpu *gpu = t->gpu;
+	/* From each phase to which others, a bit for each. */
+	static const unsigned char to[] = {
+		[GS_WAITING] = 1u << GS_RUNNING,
+		[GS_STARTING] = 1u << GS_RUNNING | 1u << GS_LEAVING,
+		[GS_RUNNING] = 1u << GS_STARTING | 1u << GS_LEAVING | 1u << GS_WAITING,
+		[GS_LEAVING] = 1u << GS_WAITING,
+	};
 
-	if (t == gpu->leaving)
-		return GS_LEAVING;
-	if (t == gpu->holder && t == gpu->start.client)
-		return GS_STARTING;
-	return t == gpu->holder || t->holder_state.beside ? GS_RUNNING : GS_WAITING;
-}
-
-int gs_gpu_is_holder(const struct gs_gpu_client *t)
-{
-	return gs_gpu_client_phase(t) != GS_WAITING;
+	assert(phase == t->phase || to[t->phase] >> phase & 1);
+	t->phase = phase;
 }
 
 struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
@@ -74,9 +72,9 @@ int gs_gpu_client_stays_on(const struct gs_gpu_client *t)
 	return 0;
 }
 
-void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t since, uint64_t now)
+void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t now)
 {
-	gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_SLICE, since, now);
+	gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_SLICE, t->slice.since, now);
 }
 
 void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now)

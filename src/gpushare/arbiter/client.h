@@ -8,12 +8,26 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
-enum gs_phase gs_gpu_client_phase(const struct gs_gpu_client *client);
+/* It goes on to another phase. */
+void gs_gpu_client_enter(struct gs_gpu_client *t, enum gs_phase phase);
 
-/* It has the time slice, or has something on the GPU from a turn that is just over: it does not
- * wait. */
-int gs_gpu_is_holder(const struct gs_gpu_client *client);
+/* It has the time slice: as the holder, or beside the holder. */
+static inline int gs_gpu_client_has_slice(const struct gs_gpu_client *t)
+{
+	return t->phase == GS_STARTING || t->phase == GS_RUNNING;
+}
+
+/* The same, or it has something on the GPU from a turn that is just over: it does not wait. */
+static inline int gs_gpu_is_holder(const struct gs_gpu_client *t)
+{
+	return t->phase != GS_WAITING;
+}
+
+/* Is the holder on its way to the GPU? */
+static inline int gs_gpu_is_starting(const struct gs_gpu *gpu)
+{
+	return gpu->holder && gpu->holder->phase == GS_STARTING;
+}
 
 /* The client of that id; NULL: there is none. */
 struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
@@ -74,8 +88,8 @@ static inline int gs_gpu_has_beside(const struct gs_gpu *gpu)
 	return gpu->o.leave_most_ns && !gpu->pin.client;
 }
 
-/* For the trace: a time slice that began at `since` is over; the client waits no longer. */
-void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t since, uint64_t now);
+/* For the trace: its time slice is over; it waits no longer. */
+void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t now);
 void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now);
 
 #endif

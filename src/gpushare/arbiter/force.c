@@ -7,6 +7,7 @@
  */
 #include "gpushare/arbiter/force.h"
 
+#include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
@@ -55,8 +56,8 @@ void gs_force_step(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->forced && gpu->leaving != gpu->forced)
 		give_back(gpu, now);
 	t = gpu->holder;
-	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gpu->start.client ||
-	    gpu->pin.client || now - gpu->slice_since < t->p.force_ns || !can_leave(t->p.page))
+	if (!t || !t->p.force_ns || !t->task || gpu->leaving || gs_gpu_is_starting(gpu) ||
+	    gpu->pin.client || now - t->slice.since < t->p.force_ns || !can_leave(t->p.page))
 		return;
 	gpu->forced = t;
 	gs_handover_take(gpu, 0, now);

@@ -73,18 +73,13 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_grant(t, 0);
-	if (gpu->start.client == t)
-		gpu->start.client = NULL;
-	if (t->holder_state.beside)
-		gs_gpu_client_slice_over(t, t->holder_state.since_ns, now);
+	if (t->phase != GS_WAITING)
+		gs_gpu_client_slice_over(t, now);
 	if (gpu->owed == t)
 		gpu->owed = NULL;
-	if (gpu->holder == t) {
-		gs_gpu_client_slice_over(t, gpu->slice_since, now);
+	if (gpu->holder == t)
 		gpu->holder = NULL;
-	}
 	if (gpu->leaving == t) {
-		gs_gpu_client_slice_over(t, gpu->leave.held_since, now);
 		gpu->leaving = NULL;
 		gpu->start.since = now;
 		gpu->start.beside = 1; /* how long a death takes says nothing of hand-overs */
@@ -329,17 +324,11 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 		if (rc == 0 && t->wait_since)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
 						now);
-	t = gpu->holder;
-	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->slice_since, now);
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (rc == 0 && t->holder_state.beside)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE,
-						t->holder_state.since_ns, now);
+		if (rc == 0 && t->phase != GS_WAITING)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, t->slice.since,
+						now);
 	t = gpu->leaving;
-	if (rc == 0 && t)
-		rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, gpu->leave.held_since,
-					now);
 	if (rc == 0 && t && gpu->leave.evicting)
 		rc = gs_trace_image_add(image, t->traced, GS_TRACE_EVICT, gpu->leave.since, now);
 	return rc;

@@ -43,13 +43,11 @@ struct gs_pauses {
 
 /* What holders.c and usage.c know of a client; all zero: nothing. */
 struct gs_holder_state {
-	uint8_t beside; /* it has the time slice, and somebody else is the holder */
 	uint8_t held;   /* it is held back, since it is ahead */
 	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals
 			   have on the GPU is over */
 	uint64_t barred_ns;   /* since when */
 	uint8_t joined;       /* used_ns has begun */
-	uint64_t since_ns;    /* when it got the time slice beside the holder */
 	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
 				 launches, riding ones too */
 	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which
@@ -61,6 +59,24 @@ struct gs_holder_state {
 			     they were not, or have */
 	uint64_t free_until; /* until then it is not held back again */
 	double used_ns;      /* GPU time that it has had */
+};
+
+/*
+ * Where a client stands.  Only gs_gpu_client_enter() changes it.
+ *
+ *	WAITING    it has no time slice, and nothing of it is on the GPU but what was left behind
+ *	STARTING   it has been given the time slice, and its kernels are on their way to the GPU
+ *	RUNNING    its quantum has begun; or it runs beside the holder (holders.h)
+ *	LEAVING    it has lost the time slice, and has not left the GPU
+ *
+ * The holder STARTS or RUNS.  At most one client STARTS, and one is LEAVING.
+ */
+enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
+
+/* Its time slice. */
+struct gs_slice {
+	uint64_t since;      /* when it got it */
+	uint64_t idle_since; /* since then it has had nothing to do; 0: it is busy */
 };
 
 struct gs_gpu_client {
@@ -80,8 +96,9 @@ struct gs_gpu_client {
 	struct gs_account account;
 	struct gs_pauses pauses;
 	struct gs_holder_state holder_state;
-	uint64_t idle_since;      /* holds the time slice with nothing to do; 0: busy */
-	uint64_t wait_since;      /* a task without the time slice; 0: it is none or has it */
+	enum gs_phase phase;
+	struct gs_slice slice;    /* of a client that is not WAITING */
+	uint64_t wait_since;      /* WAITING: since then it is a task; 0: it is none */
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
@@ -92,26 +109,25 @@ struct gs_gpu_settings {
 	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
 };
 
-/* STARTING: the holder while its kernels are on their way to the GPU. */
+/* The latest hand-over, which says what one costs while the client that got the time slice is
+ * STARTING. */
 struct gs_gpu_start {
-	struct gs_gpu_client *client; /* NULL: nobody starts */
-	uint64_t since;               /* when nobody else was there any more: slice_since, or later
-					 (gs_handover_overlap()) */
-	int beside; /* a kernel of the holder was on the GPU by then, or could have been long since
-		     */
+	uint64_t since; /* when nobody else was there any more: when the time slice was given, or
+			   later (gs_handover_overlap()) */
+	int beside;     /* a kernel of the holder was on the GPU by then, or could have been long
+			   since */
 };
 
-/* LEAVING: whoever had the time slice, and has not left the GPU. */
+/* Of the client that is LEAVING, of which there is at most one. */
 struct gs_gpu_leave {
-	uint64_t held_since; /* when it had got the time slice */
-	uint64_t since;      /* when it lost it */
-	uint64_t told_ns;    /* the latest order was written */
-	uint64_t polled_ns;  /* the latest poll of all of its page; 0: none yet */
-	uint64_t takes_ns;   /* its kernels say that they take so long; UINT64_MAX: no idea */
-	uint32_t doorbell;   /* the client must have heard this one */
-	uint8_t evicting;    /* kernels were told to leave, not an idle turn taken */
-	uint8_t rung;        /* the client has been told that its time slice is over */
-	uint8_t stopping;    /* the scheduler waits for _stopped */
+	uint64_t since;     /* when it lost it */
+	uint64_t told_ns;   /* the latest order was written */
+	uint64_t polled_ns; /* the latest poll of all of its page; 0: none yet */
+	uint64_t takes_ns;  /* its kernels say that they take so long; UINT64_MAX: no idea */
+	uint32_t doorbell;  /* the client must have heard this one */
+	uint8_t evicting;   /* kernels were told to leave, not an idle turn taken */
+	uint8_t rung;       /* the client has been told that its time slice is over */
+	uint8_t stopping;   /* the scheduler waits for _stopped */
 };
 
 /* A client that has the GPU until it is unpinned, whatever the policy says (pin.c). */
@@ -137,10 +153,6 @@ struct gs_gpu_loop {
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 
-/*
- * A client WAITS, or it is the holder and STARTS or RUNS, or it RUNS beside the holder (holders.h),
- * or it is LEAVING; see gs_gpu_client_phase().  At most one starts and one is leaving at a time.
- */
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
@@ -148,7 +160,6 @@ struct gs_gpu {
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_gpu_client) clients;
 	struct gs_gpu_client *holder; /* has the time slice; NULL: nobody */
-	uint64_t slice_since;         /* when it got the time slice */
 	struct gs_gpu_start start;
 	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` says nothing */
 	struct gs_gpu_leave leave;

@@ -64,7 +64,7 @@ static int is_user(const struct gs_gpu_client *t, uint64_t now)
 
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 {
-	unsigned users = 0, without = gpu->leaving || gpu->start.client;
+	unsigned users = 0, without = gpu->leaving || gs_gpu_is_starting(gpu);
 	const struct gs_gpu_client *t;
 
 	if (gpu->pin.client)
@@ -73,7 +73,7 @@ int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 		if (!is_user(t, now))
 			continue;
 		users++;
-		without += (t != gpu->holder && !t->holder_state.beside) || t->holder_state.barred;
+		without += !gs_gpu_client_has_slice(t) || t->holder_state.barred;
 	}
 	return users > 1 && without;
 }

@@ -56,7 +56,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	t = next_of(gpu, d.task);
 	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
-	if (t->holder_state.beside) {
+	if (gs_holders_is_beside(t)) {
 		gs_holders_swap(gpu, t, now);
 		return 1;
 	}
@@ -64,7 +64,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 		return 0;
 	gs_handover_give(gpu, t, now);
 	if (gs_polling_contended(gpu) && (gpu->o.sched.handover_ns || gpu->leaving)) {
-		gpu->start.client = t;
+		gs_gpu_client_enter(t, GS_STARTING);
 		return 0;
 	}
 	gs_sched_started(gpu->sched, t->p.id, now);
@@ -99,20 +99,18 @@ static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
  */
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_gpu_client *t = gpu->start.client;
-	int has_gpu;
+	struct gs_gpu_client *t = gpu->holder;
 
-	if (!t)
+	if (!gs_gpu_is_starting(gpu))
 		return 1;
-	has_gpu = t == gpu->holder && t->task;
-	if (has_gpu && (gpu->leaving ||
+	if (t->task && (gpu->leaving ||
 			(!t->found.on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
-	gpu->start.client = NULL;
+	gs_gpu_client_enter(t, GS_RUNNING);
 	/* What was there before the other one had left says nothing of hand-overs. */
-	if (has_gpu && !gpu->start.beside)
+	if (t->task && !gpu->start.beside)
 		learn_handover(gpu, t->found.on_gpu != 0, now - gpu->start.since);
-	if (has_gpu)
+	if (t->task)
 		gs_sched_started(gpu->sched, t->p.id, now);
 	return 1;
 }
@@ -129,7 +127,7 @@ static void poll_all(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_poll(gpu->holder, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
-		    (t->dirty || t->found.on_gpu || t->found.off_gpu || t->holder_state.beside))
+		    (t->dirty || t->found.on_gpu || t->found.off_gpu || gs_gpu_client_has_slice(t)))
 			gs_gpu_poll(t, now);
 	/* What the holder does with its idle turn depends on who waits. */
 	gs_gpu_task_check_idle(gpu, now);
@@ -151,7 +149,7 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 		return GS_CONTENDED;
 	LIST_FOREACH (other, &gpu->clients, link) {
 		int urgency = other == t ? 0 : gs_gpu_client_compare(other, t);
-		int waits = other->task && other != gpu->holder && !other->holder_state.beside;
+		int waits = other->task && !gs_gpu_client_has_slice(other);
 
 		if (other == t)
 			continue;
@@ -228,7 +226,7 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 
 	/* While several run beside each other the end of a kernel matters only to whoever waits for
 	 * all of them. */
-	if (gs_holders_any(gpu) || (gpu->holder && gpu->holder->holder_state.barred))
+	if (gs_holders_share(gpu))
 		end = gs_polling_waiting(gpu, now);
 	else
 		end = gs_polling_next(gpu, now);

@@ -36,10 +36,11 @@ void gs_handover_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_wait_over(t, now);
 	gpu->holder = t;
 	t->holder_state.told_ns = 0;
-	t->holder_state.barred = t->holder_state.beside = 0;
-	gpu->slice_since = gpu->start.since = now;
+	t->holder_state.barred = 0;
+	gs_gpu_client_enter(t, GS_RUNNING);
+	t->slice.since = gpu->start.since = now;
 	gpu->start.beside = 0;
-	t->idle_since = 0;
+	t->slice.idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_gpu_client_grant(t, 1);
 	gs_page_doorbell_for(t->p.page, gs_gpu_client_schedule(t));
@@ -145,7 +146,8 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	} else if (gpu->leave.evicting) {
 		gs_holders_told(t, gpu->leave.since);
 	}
-	gs_gpu_client_slice_over(t, gpu->leave.held_since, now);
+	gs_gpu_client_slice_over(t, now);
+	gs_gpu_client_enter(t, GS_WAITING);
 	gpu->leaving = NULL;
 	gpu->start.since = now;
 	/* Whoever was given its time slice that early has had part of its way to the GPU by now. */
@@ -208,8 +210,7 @@ int gs_handover_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gs_gpu_client_grant(t, 0);
 	t->holder_state.barred = 0;
 	gpu->leaving = t;
-	gpu->start.client = NULL;
-	gpu->leave.held_since = gpu->slice_since;
+	gs_gpu_client_enter(t, GS_LEAVING);
 	gpu->holder = NULL;
 	gpu->leave.evicting = gpu->leave.rung = 0;
 	gpu->leave.stopping = stopping;

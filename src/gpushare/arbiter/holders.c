@@ -46,14 +46,19 @@ void gs_holders_told(struct gs_gpu_client *t, uint64_t now)
 		t->holder_state.told_ns = now;
 }
 
-int gs_holders_any(const struct gs_gpu *gpu)
+int gs_holders_is_beside(const struct gs_gpu_client *t)
+{
+	return t != t->gpu->holder && gs_gpu_client_has_slice(t);
+}
+
+int gs_holders_share(const struct gs_gpu *gpu)
 {
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t->holder_state.beside)
+		if (gs_holders_is_beside(t))
 			return 1;
-	return 0;
+	return gpu->holder && gpu->holder->holder_state.barred;
 }
 
 enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
@@ -64,7 +69,7 @@ enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_c
 		if (gs_gpu_has_beside(gpu) && other != t && other != gpu->leaving &&
 		    (gs_gpu_client_is_out(other) ||
 		     (gs_gpu_is_holder(other) && other->found.live)) &&
-		    (other != gpu->holder || t->holder_state.beside))
+		    (other != gpu->holder || gs_holders_is_beside(t)))
 			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
 }
@@ -78,7 +83,7 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	if (!gs_gpu_has_beside(gpu) || !holder || !holder->task)
 		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t != holder && !t->holder_state.beside && t != gpu->leaving &&
+		if (t != holder && !gs_holders_is_beside(t) && t != gpu->leaving &&
 		    t->found.queued && gs_gpu_client_is_equal(t, holder) &&
 		    t->holder_state.joined && gs_usage_lead(holder, t) > most &&
 		    (!worst || gs_usage_lead(worst, t) > 0))
@@ -90,10 +95,10 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
 	gs_gpu_client_wait_over(t, now);
-	t->holder_state.beside = 1;
-	t->holder_state.since_ns = now;
+	gs_gpu_client_enter(t, GS_RUNNING);
+	t->slice.since = now;
 	t->holder_state.told_ns = 0;
-	t->idle_since = 0;
+	t->slice.idle_since = 0;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	if (!t->holder_state.barred)
 		gs_gpu_client_grant(t, 1);
@@ -115,8 +120,9 @@ static void clear_out(struct gs_gpu_client *t, uint64_t now)
 static void revoke(struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 1, now);
-	gs_gpu_client_slice_over(t, t->holder_state.since_ns, now);
-	t->holder_state.beside = t->holder_state.barred = 0;
+	gs_gpu_client_slice_over(t, now);
+	gs_gpu_client_enter(t, GS_WAITING);
+	t->holder_state.barred = 0;
 	gs_gpu_client_grant(t, 0);
 	clear_out(t, now);
 	if (t->task)
@@ -129,18 +135,16 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 	struct gs_gpu_client *holder = gpu->holder;
 
 	if (holder) {
-		gs_gpu_client_slice_over(holder, gpu->slice_since, now);
-		holder->holder_state.beside = 1;
+		gs_gpu_client_slice_over(holder, now);
+		gs_gpu_client_enter(holder, GS_RUNNING);
 		holder->holder_state.barred = 0;
-		holder->holder_state.since_ns = now;
+		holder->slice.since = now;
 		if (holder->task)
 			gs_sched_stopped(gpu->sched, holder->p.id, now);
 	}
-	gs_gpu_client_slice_over(next, next->holder_state.since_ns, now);
-	next->holder_state.beside = 0;
+	gs_gpu_client_slice_over(next, now);
 	gpu->holder = next;
-	gpu->start.client = NULL;
-	gpu->slice_since = gpu->start.since = now;
+	next->slice.since = gpu->start.since = now;
 	gpu->start.beside = 1;
 	gs_sched_started(gpu->sched, next->p.id, now);
 }
@@ -156,7 +160,7 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	if (!next || gs_gpu_client_compare(next, holder) != 0)
 		return 0;
 	gpu->owed = NULL;
-	if (next->holder_state.beside && !next->holder_state.held) {
+	if (gs_holders_is_beside(next) && !next->holder_state.held) {
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
@@ -228,7 +232,7 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 	if (!holder || gpu->leaving || !next || next == holder || !next->task ||
 	    !waits(gpu, holder, least, launcher, now))
 		return;
-	if (!next->holder_state.beside) {
+	if (!gs_holders_is_beside(next)) {
 		next->holder_state.barred = launcher && are_others_out(gpu, next);
 		next->holder_state.barred_ns = now;
 		grant(gpu, next, now);
@@ -244,7 +248,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 					now - t->holder_state.barred_ns < BARRED_MOST_NS))
 		return;
 	t->holder_state.barred = 0;
-	if (t != gpu->holder && !t->holder_state.beside)
+	if (!gs_gpu_client_has_slice(t))
 		return;
 	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	gs_gpu_client_grant(t, 1);
@@ -343,9 +347,9 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 			continue;
 		may = of && gs_gpu_has_beside(gpu) && may_launch(t, of, together, now) &&
 		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, launcher, now));
-		if (may && !t->holder_state.beside)
+		if (may && !gs_holders_is_beside(t))
 			grant(gpu, t, now);
-		else if (!may && t->holder_state.beside)
+		else if (!may && gs_holders_is_beside(t))
 			revoke(t, now);
 		else if (!may && gs_gpu_has_beside(gpu))
 			check_holder(t, now);
@@ -363,7 +367,7 @@ uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 			return now + gs_polling_poll(gpu, BARRED_POLL_NS);
 		if (t->holder_state.held)
 			next = now + gs_polling_poll(gpu, HELD_POLL_NS);
-		else if ((t->holder_state.beside || t->holder_state.told_ns) && next == UINT64_MAX)
+		else if ((gs_holders_is_beside(t) || t->holder_state.told_ns) && next == UINT64_MAX)
 			next = now + gs_polling_poll(gpu, POLL_NS);
 	}
 	return next;

@@ -32,8 +32,11 @@ int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
 /* Its kernels have been told to leave and nobody waits for that. */
 void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
 
-/* Has anybody the time slice beside the holder? */
-int gs_holders_any(const struct gs_gpu *gpu);
+/* Has this client the time slice beside the holder? */
+int gs_holders_is_beside(const struct gs_gpu_client *client);
+
+/* Has anybody, or will a client that is barred? */
+int gs_holders_share(const struct gs_gpu *gpu);
 
 /* Are kernels of others on the GPU at the same time as this client's, or may they be?  For its
  * page. */

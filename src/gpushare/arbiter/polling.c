@@ -109,7 +109,7 @@ uint64_t gs_polling_waiting(const struct gs_gpu *gpu, uint64_t now)
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t->task && !t->stopped && gs_gpu_client_phase(t) == GS_WAITING)
+		if (t->task && !t->stopped && t->phase == GS_WAITING)
 			return now + poll_contended(gpu);
 	return UINT64_MAX;
 }
@@ -120,8 +120,8 @@ static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 	const struct gs_gpu_client *holder = gpu->holder;
 	uint64_t next = now + poll_contended(gpu);
 
-	if (holder && holder->task && holder->idle_since)
-		next = sooner(next, holder->idle_since + gs_polling_grace(holder));
+	if (holder && holder->task && holder->slice.idle_since)
+		next = sooner(next, holder->slice.idle_since + gs_polling_grace(holder));
 	return next;
 }
 
@@ -133,8 +133,8 @@ static uint64_t force_due(const struct gs_gpu *gpu, uint64_t now)
 
 	if (!t || !t->p.force_ns)
 		return UINT64_MAX;
-	if (now - gpu->slice_since < t->p.force_ns)
-		return gpu->slice_since + t->p.force_ns;
+	if (now - t->slice.since < t->p.force_ns)
+		return t->slice.since + t->p.force_ns;
 	again = t->p.force_ns / FORCE_PART;
 	return now + gs_polling_poll(gpu, again);
 }
@@ -146,7 +146,7 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 
 	if (gpu->leaving)
 		return leaving(gpu, now);
-	if (gpu->start.client)
+	if (gs_gpu_is_starting(gpu))
 		return now + gs_polling_poll(gpu, POLL_STARTING_NS);
 	if (gpu->pin.client) /* nothing is decided */
 		return now + gs_polling_poll(gpu, POLL_PINNED_NS);

@@ -67,7 +67,7 @@ static int may_go_untracked(const struct gs_gpu_client *t)
 /* It has had nothing to do for longer than it may keep the GPU so. */
 static int has_paused(const struct gs_gpu_client *t, uint64_t now)
 {
-	return now - t->idle_since >= gs_polling_grace(t) &&
+	return now - t->slice.idle_since >= gs_polling_grace(t) &&
 	       !(may_go_untracked(t) && gs_usage_is_busy(t, now));
 }
 
@@ -79,13 +79,13 @@ static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 	if (polled->ready)
 		gs_gpu_client_go(t);
 	if (t->found.live) {
-		t->idle_since = 0;
+		t->slice.idle_since = 0;
 		if (!t->task)
 			task_arrive(t, polled, now);
 		return;
 	}
-	if (!t->idle_since)
-		t->idle_since = now;
+	if (!t->slice.idle_since)
+		t->slice.idle_since = now;
 	if (has_paused(t, now))
 		gs_gpu_task_leave(t, now);
 }
@@ -99,7 +99,7 @@ static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 	if (polled->ready)
 		gs_gpu_client_go(t);
 	if (t->found.live) {
-		t->idle_since = 0;
+		t->slice.idle_since = 0;
 		if (!t->task) {
 			task_arrive(t, polled, now);
 			if (t->task)
@@ -108,9 +108,10 @@ static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 		return;
 	}
 	if (t->task) {
-		if (!t->idle_since)
-			t->idle_since = now;
-		if ((!gs_polling_contended(gpu) || now - t->idle_since >= gs_polling_grace(t)) &&
+		if (!t->slice.idle_since)
+			t->slice.idle_since = now;
+		if ((!gs_polling_contended(gpu) ||
+		     now - t->slice.idle_since >= gs_polling_grace(t)) &&
 		    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
@@ -137,7 +138,7 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 		return; /* what it is, is seen when it is out */
 	if (gpu->holder == t) {
 		holder_polled(t, &polled, now);
-	} else if (t->holder_state.beside) {
+	} else if (gs_gpu_client_has_slice(t)) {
 		beside_polled(t, &polled, now);
 	} else if (t->found.queued && !t->task && !t->stopped) {
 		task_arrive(t, &polled, now);
@@ -151,6 +152,6 @@ void gs_gpu_task_check_idle(struct gs_gpu *gpu, uint64_t now)
 	struct gs_gpu_client *t = gpu->holder;
 
 	if (t && t->task && gs_polling_contended(gpu) &&
-	    (t->stopped || (t->idle_since && has_paused(t, now))))
+	    (t->stopped || (t->slice.idle_since && has_paused(t, now))))
 		gs_gpu_task_leave(t, now);
 }
