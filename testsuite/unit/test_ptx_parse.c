@@ -137,13 +137,13 @@ static void function_heads(void **state)
 	assert_true(m->func[1].noreturn && m->func[1].ret[0].space == PTX_SPACE_REG);
 	assert_true(m->func[2].is_entry && m->func[2].params_begin == m->func[2].params_end);
 	assert_int_equal(m->func[3].linkage, PTX_LINK_WEAK);
-	assert_int_equal(m->func[3].maxntid[0] * 10000 + m->func[3].maxntid[1] * 100 +
-				 m->func[3].maxntid[2],
+	assert_int_equal(m->func[3].bounds.maxntid[0] * 10000 + m->func[3].bounds.maxntid[1] * 100 +
+				 m->func[3].bounds.maxntid[2],
 			 160801);
-	assert_int_equal(m->func[3].reqntid[0], 32);
-	assert_int_equal(m->func[3].minnctapersm, 2);
-	assert_int_equal(m->func[3].maxnreg, 64);
-	assert_true(m->func[3].has_cluster);
+	assert_int_equal(m->func[3].bounds.reqntid[0], 32);
+	assert_int_equal(m->func[3].bounds.minnctapersm, 2);
+	assert_int_equal(m->func[3].bounds.maxnreg, 64);
+	assert_true(m->func[3].bounds.has_cluster);
 	assert_true(m->func[3].param[0].ptr_param && m->func[3].param[0].align == 8);
 	assert_true(m->func[3].param[1].align == 16 && ptx_var_size(&m->func[3].param[1]) == 32);
 	assert_int_equal(m->text[m->func[3].span.end - 1], '}');

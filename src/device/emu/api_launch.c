@@ -43,7 +43,7 @@ static CUresult dims_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
 	uint32_t dynamic_max =
 		f->dynamic_max ? (uint32_t)f->dynamic_max : EMU_SHARED_DEFAULT - p->shared_bytes;
-	const uint32_t *req = f->ast->reqntid, *max = f->ast->maxntid;
+	const uint32_t *req = f->ast->bounds.reqntid, *max = f->ast->bounds.maxntid;
 
 	if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || !threads)
 		return CUDA_ERROR_INVALID_VALUE;

@@ -352,10 +352,12 @@ CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfuncti
 	EMU_TRY(emu_function_prepare(f, NULL));
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: {
-		uint32_t n = f->ast->maxntid[0] ? f->ast->maxntid[0] : f->ast->reqntid[0];
+		uint32_t n = f->ast->bounds.maxntid[0] ? f->ast->bounds.maxntid[0] :
+							 f->ast->bounds.reqntid[0];
 
 		for (int k = 1; n && k < 3; k++) {
-			uint32_t m = f->ast->maxntid[0] ? f->ast->maxntid[k] : f->ast->reqntid[k];
+			uint32_t m = f->ast->bounds.maxntid[0] ? f->ast->bounds.maxntid[k] :
+								 f->ast->bounds.reqntid[k];
 
 			n *= m ? m : 1;
 		}

@@ -191,6 +191,13 @@ struct ptx_stmt {
 	};
 };
 
+/* What an entry's directives say of its launches. */
+struct ptx_bounds {
+	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
+	uint32_t minnctapersm, maxnreg;
+	uint8_t has_cluster; /* .reqnctapercluster, .explicitcluster, .maxclusterrank */
+};
+
 struct ptx_func {
 	struct ptx_slice name;
 	uint8_t is_entry;
@@ -204,9 +211,7 @@ struct ptx_func {
 	uint32_t nret;
 	const struct ptx_var *param;
 	uint32_t nparam;
-	uint32_t maxntid[3], reqntid[3]; /* 0: not given */
-	uint32_t minnctapersm, maxnreg;
-	uint8_t has_cluster; /* .reqnctapercluster, .explicitcluster, .maxclusterrank */
+	struct ptx_bounds bounds;
 	uint8_t noreturn;
 	const struct ptx_stmt *stmt;
 	uint32_t nstmt;

@@ -151,7 +151,7 @@ int ptx_scan_func(struct ptx_analysis *a, uint32_t i)
 		else if (stmt->kind == PTX_STMT_DIRECTIVE && !is_known_directive(stmt->directive))
 			ptx_facts_add_reason(s.f, PTX_REASON_UNKNOWN_INSTRUCTION, stmt->span.line);
 	}
-	if (s.func->has_cluster)
+	if (s.func->bounds.has_cluster)
 		ptx_facts_add_reason(s.f, PTX_REASON_CLUSTER, s.func->span.line);
 	s.f->own_facts = s.f->facts;
 	return s.no_memory ? -1 : 0;

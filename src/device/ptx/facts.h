@@ -7,7 +7,7 @@
 
 #include "device/ptx/ast.h"
 #include "device/ptx/symtab.h"
-#include "device/ptx/transform.h"
+#include "device/ptx/kind.h"
 
 /* The reasons that code can give are the first ones of reasons.def. */
 #define PTX_CODE_REASONS PTX_REASON_ONE_WAVE

@@ -26,18 +26,18 @@ static void parse_func_directive(struct ptx_parser *p, struct ptx_func *f)
 
 	ptx_next(p);
 	if (ptx_is(s, ".maxntid"))
-		parse_triple(p, f->maxntid);
+		parse_triple(p, f->bounds.maxntid);
 	else if (ptx_is(s, ".reqntid"))
-		parse_triple(p, f->reqntid);
+		parse_triple(p, f->bounds.reqntid);
 	else if (ptx_is(s, ".minnctapersm"))
-		f->minnctapersm = ptx_parse_uint32(p);
+		f->bounds.minnctapersm = ptx_parse_uint32(p);
 	else if (ptx_is(s, ".maxnreg"))
-		f->maxnreg = ptx_parse_uint32(p);
+		f->bounds.maxnreg = ptx_parse_uint32(p);
 	else if (ptx_is(s, ".noreturn"))
 		f->noreturn = 1;
 	else if (ptx_is(s, ".reqnctapercluster") || ptx_is(s, ".explicitcluster") ||
 		 ptx_is(s, ".maxclusterrank") || ptx_is(s, ".blocksareclusters"))
-		f->has_cluster = 1;
+		f->bounds.has_cluster = 1;
 	/* the arguments of the others, and a .pragma's ';' */
 	while (p->tok.kind == PTX_TOK_NUMBER || p->tok.kind == PTX_TOK_STRING ||
 	       p->tok.kind == PTX_TOK_WORD || ptx_at(p, ','))

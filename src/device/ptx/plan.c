@@ -149,7 +149,7 @@ void ptx_plan_entry(struct ptx_plan *plan, const struct ptx_analysis *a, uint32_
 		return;
 	choose_barrier(plan, facts);
 	check_meetings(plan, a, func);
-	if (f->reqntid[0] &&
-	    ((f->reqntid[1] == 1 && f->reqntid[2] == 1) || f->reqntid[0] % 32 == 0))
+	if (f->bounds.reqntid[0] && ((f->bounds.reqntid[1] == 1 && f->bounds.reqntid[2] == 1) ||
+				     f->bounds.reqntid[0] % 32 == 0))
 		plan->whole_warps = 0;
 }

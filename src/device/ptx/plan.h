@@ -5,7 +5,8 @@
 
 #include "device/ptx/facts.h"
 
-/* Static shared memory of a variant that claims, beside the original's: variant.c has the layout.
+/* Static shared memory of a variant that claims, beside the original's: variant_persistent.c has
+ * the layout.
  */
 #define PTX_SLOT_BYTES 112u
 #define PTX_GUARDED_SLOT_BYTES 64u

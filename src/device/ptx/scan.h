@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What facts.c and calls.c share while they scan one function. */
+/* What scan.c and calls.c share while they scan one function. */
 #ifndef GPUSHARE_PTX_SCAN_H
 #define GPUSHARE_PTX_SCAN_H
 

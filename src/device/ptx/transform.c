@@ -7,52 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ptx_transform_name(enum ptx_transform_kind transform)
-{
-	static const char *const names[PTX_TRANSFORM_COUNT] = {
-		[PTX_TRANSFORM_AS_IS] = "as is",
-		[PTX_TRANSFORM_PERSISTENT] = "persistent",
-		[PTX_TRANSFORM_GUARDED] = "guarded",
-		[PTX_TRANSFORM_SLICED] = "sliced",
-	};
-
-	return (unsigned)transform < PTX_TRANSFORM_COUNT ? names[transform] : "unknown";
-}
-
-const char *ptx_transform_suffix(enum ptx_transform_kind transform)
-{
-	static const char *const suffixes[PTX_TRANSFORM_COUNT] = {
-		[PTX_TRANSFORM_AS_IS] = "",
-		[PTX_TRANSFORM_PERSISTENT] = PTX_PERSISTENT_SUFFIX,
-		[PTX_TRANSFORM_GUARDED] = PTX_GUARDED_SUFFIX,
-		[PTX_TRANSFORM_SLICED] = PTX_SLICED_SUFFIX,
-	};
-
-	return (unsigned)transform < PTX_TRANSFORM_COUNT ? suffixes[transform] : "";
-}
-
-const char *ptx_reason_words(enum ptx_reason reason)
-{
-	static const char *const words[PTX_REASON_COUNT] = {
-#define PTX_REASON(name, text, best) [PTX_REASON_##name] = text,
-#include "device/ptx/reasons.def"
-#undef PTX_REASON
-	};
-
-	return (unsigned)reason < PTX_REASON_COUNT ? words[reason] : "unknown";
-}
-
-const char *ptx_reason_name(enum ptx_reason reason)
-{
-	static const char *const names[PTX_REASON_COUNT] = {
-#define PTX_REASON(name, text, best) [PTX_REASON_##name] = #name,
-#include "device/ptx/reasons.def"
-#undef PTX_REASON
-	};
-
-	return (unsigned)reason < PTX_REASON_COUNT ? names[reason] : "unknown";
-}
-
 static int report_params(struct ptx_kernel *k, const struct ptx_func *f)
 {
 	k->nparam = f->nparam;
@@ -143,8 +97,10 @@ static int report(struct ptx_kernel *k, const struct ptx_analysis *a, uint32_t f
 		k->why_not[makers[i].transform] = plan[i].why_not;
 	k->ctl_offset = plan->ctl_offset;
 	k->static_shared = plan->static_shared;
-	k->max_threads = f->reqntid[0] ? f->reqntid[0] * f->reqntid[1] * f->reqntid[2] :
-					 f->maxntid[0] * f->maxntid[1] * f->maxntid[2];
+	k->max_threads =
+		f->bounds.reqntid[0] ?
+			f->bounds.reqntid[0] * f->bounds.reqntid[1] * f->bounds.reqntid[2] :
+			f->bounds.maxntid[0] * f->bounds.maxntid[1] * f->bounds.maxntid[2];
 	k->uses_barrier = (a->func[func].facts & PTX_FACT_BARRIER) != 0;
 	k->sync_aware = plan->sync_aware && plan->why_not.reason == PTX_REASON_NONE;
 	k->whole_warps = plan->whole_warps;

@@ -12,70 +12,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-
-/* Behind the original name: the preemptible variant's. */
-#define PTX_PERSISTENT_SUFFIX "__gpushare_p"
-#define PTX_GUARDED_SUFFIX "__gpushare_g"
-#define PTX_SLICED_SUFFIX "__gpushare_s"
-
-/*
- * An entry of its own beside guarded variants, (.param .u64 control block), to be
- * launched as one thread behind each launch of one: it reports the end (ctl.h).
- */
-#define PTX_END_ENTRY "__gpushare_end"
-
-/* Best first, but for AS_IS.  The numbers are part of the client protocol: only ever append. */
-enum ptx_transform_kind {
-	PTX_TRANSFORM_AS_IS,      /* original only: held at launch boundaries */
-	PTX_TRANSFORM_PERSISTENT, /* workers that claim block-tasks in a loop (ctl.h) */
-	PTX_TRANSFORM_GUARDED,    /* a block claims its block-task when it starts (ctl.h) */
-	PTX_TRANSFORM_SLICED,     /* launches over ranges of block-tasks (slice.h) */
-	PTX_TRANSFORM_COUNT
-};
-
-/* Sets of forms; AS_IS is in none. */
-#define PTX_TRANSFORM_BIT(transform) (1u << (transform))
-#define PTX_TRANSFORMS_ALL \
-	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) | \
-	 PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED))
-
-/*
- * Beside PERSISTENT in such a set: also where whole warps may leave before a
- * barrier, whose variant answers it for them.  Otherwise such kernels are refused
- * that form: what their variants do is right on the emulated device, but two of
- * them hung on an H200, and what mends that has not run there.
- */
-#define PTX_TRANSFORMS_SYNC_AWARE 0x100u
-
-/* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
-enum ptx_reason {
-#define PTX_REASON(name, words, best) PTX_REASON_##name,
-#include "device/ptx/reasons.def"
-#undef PTX_REASON
-	PTX_REASON_COUNT
-};
-
-/*
- * OCCUPANCY: an SM holds `own` blocks of the original and `variant` of its variant.  Up
- * to a quarter of them may go: a kernel that cannot be evicted costs others more
- * (doc/ptx-transform.md has what was measured).
- */
-static inline int ptx_variant_costs_blocks(uint32_t own, uint32_t variant)
-{
-	return 4 * (uint64_t)variant < 3 * (uint64_t)own;
-}
-
-const char *ptx_transform_name(enum ptx_transform_kind transform); /* "persistent" */
-const char *
-ptx_transform_suffix(enum ptx_transform_kind transform); /* "__gpushare_p"; "" of AS_IS */
-const char *ptx_reason_words(enum ptx_reason reason);    /* "uses thread-block clusters" */
-const char *ptx_reason_name(enum ptx_reason reason);     /* "CLUSTER" */
-
-/* NONE: admissible. */
-struct ptx_refusal {
-	enum ptx_reason reason;
-	uint32_t line; /* where in the text, 0 if nowhere */
-};
+#include "device/ptx/kind.h"
 
 struct ptx_kernel {
 	char *name;                        /* the entry's, as in the module */

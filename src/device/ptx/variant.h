@@ -44,7 +44,7 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 /*
  * Pieces for variants with a control block.  They work on registers %__gpushare_r0
  * to r7, _d0 to _d3, _ctl, predicates _p and _q, and on the words of
- * __gpushare_slot at 32, 36 and 48 (variant.c has the layout).
+ * __gpushare_slot at 32, 36 and 48 (variant_persistent.c has the layout).
  */
 extern const char ptx_proxy_code[];   /* behind PTX_TELL_STARTED; ends when claims fail, with what
 					 `next` was in d1 */
