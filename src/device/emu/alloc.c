@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "device/emu/emu.h"
 #include "device/emu/exec/watch.h"
+#include "device/emu/ipc.h"
 
 uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes)
 {

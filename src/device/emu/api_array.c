@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/emu/emu.h"
-#include "device/emu/texture.h"
+#include "device/emu/exec/texture.h"
 
 static uint32_t channel_bytes(CUarray_format f)
 {

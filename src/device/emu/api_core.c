@@ -8,9 +8,6 @@
 #include "device/emu/checkpoint.h"
 #include "device/emu/emu.h"
 
-struct emu_state emu = { .mutex = PTHREAD_MUTEX_INITIALIZER };
-__thread int emu_per_thread_stream;
-
 #define DRIVER_VERSION 13000
 
 /*

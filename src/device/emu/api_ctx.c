@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/emu/checkpoint.h"
+#include "device/emu/checkpoint_wait.h"
 #include "device/emu/emu.h"
 
 #define STACK 64

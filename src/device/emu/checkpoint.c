@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/emu/checkpoint_wait.h"
 #include "device/emu/emu.h"
 
 enum command { GET_STATE, LOCK, CHECKPOINT, RESTORE, UNLOCK };
@@ -40,41 +41,8 @@ struct moved {
 	void *copy;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t running = PTHREAD_COND_INITIALIZER;
-static _Atomic CUprocessState state;
 static struct moved *away;  /* by the answering thread alone */
 static uint64_t away_bytes; /* of the device's memory */
-static __thread int answering;
-
-void emu_checkpoint_barrier(void)
-{
-	if (atomic_load_explicit(&state, memory_order_relaxed) == CU_PROCESS_STATE_RUNNING ||
-	    answering)
-		return;
-	pthread_mutex_lock(&mutex);
-	while (atomic_load(&state) != CU_PROCESS_STATE_RUNNING)
-		pthread_cond_wait(&running, &mutex);
-	pthread_mutex_unlock(&mutex);
-}
-
-void emu_checkpoint_present(void)
-{
-	if (atomic_load(&state) != CU_PROCESS_STATE_CHECKPOINTED)
-		return;
-	pthread_mutex_lock(&mutex);
-	while (atomic_load(&state) == CU_PROCESS_STATE_CHECKPOINTED)
-		pthread_cond_wait(&running, &mutex);
-	pthread_mutex_unlock(&mutex);
-}
-
-static void set_state(CUprocessState to)
-{
-	pthread_mutex_lock(&mutex);
-	atomic_store(&state, to);
-	pthread_cond_broadcast(&running);
-	pthread_mutex_unlock(&mutex);
-}
 
 static int idle(void)
 {
@@ -95,12 +63,12 @@ static CUresult lock(uint32_t timeout_ms)
 	static const struct timespec nap = { 0, 1000000 };
 	uint64_t until = emu_now_ns() + (uint64_t)timeout_ms * 1000000;
 
-	if (atomic_load(&state) != CU_PROCESS_STATE_RUNNING)
+	if (emu_checkpoint_state() != CU_PROCESS_STATE_RUNNING)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	set_state(CU_PROCESS_STATE_LOCKED);
+	emu_checkpoint_set_state(CU_PROCESS_STATE_LOCKED);
 	while (!idle()) {
 		if (timeout_ms && emu_now_ns() > until) {
-			set_state(CU_PROCESS_STATE_RUNNING);
+			emu_checkpoint_set_state(CU_PROCESS_STATE_RUNNING);
 			return CUDA_ERROR_NOT_READY;
 		}
 		nanosleep(&nap, NULL);
@@ -165,21 +133,22 @@ static CUresult checkpoint(void)
 {
 	CUresult rc = CUDA_SUCCESS;
 
-	if (atomic_load(&state) != CU_PROCESS_STATE_LOCKED)
+	if (emu_checkpoint_state() != CU_PROCESS_STATE_LOCKED)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	/*
 	 * A call that had just passed the check when the lock came may have submitted something: it
 	 * has ended by now, or waits.
 	 */
-	set_state(CU_PROCESS_STATE_CHECKPOINTED);
+	emu_checkpoint_set_state(CU_PROCESS_STATE_CHECKPOINTED);
 	if (!idle()) {
-		set_state(CU_PROCESS_STATE_LOCKED);
+		emu_checkpoint_set_state(CU_PROCESS_STATE_LOCKED);
 		return CUDA_ERROR_NOT_READY;
 	}
 	away_bytes = 0;
 	emu_mem_each(emu.mem, move_away, &rc);
 	if (rc != CUDA_SUCCESS) {
-		set_state(bring_back() ? CU_PROCESS_STATE_FAILED : CU_PROCESS_STATE_LOCKED);
+		emu_checkpoint_set_state(bring_back() ? CU_PROCESS_STATE_FAILED :
+							CU_PROCESS_STATE_LOCKED);
 		return rc;
 	}
 	emu_device_release(emu.dev, away_bytes);
@@ -188,23 +157,23 @@ static CUresult checkpoint(void)
 
 static CUresult restore(void)
 {
-	if (atomic_load(&state) != CU_PROCESS_STATE_CHECKPOINTED)
+	if (emu_checkpoint_state() != CU_PROCESS_STATE_CHECKPOINTED)
 		return CUDA_ERROR_ILLEGAL_STATE;
 	if (away_bytes && emu_device_reserve(emu.dev, away_bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	if (bring_back()) {
-		set_state(CU_PROCESS_STATE_FAILED);
+		emu_checkpoint_set_state(CU_PROCESS_STATE_FAILED);
 		return CUDA_ERROR_OPERATING_SYSTEM;
 	}
-	set_state(CU_PROCESS_STATE_LOCKED);
+	emu_checkpoint_set_state(CU_PROCESS_STATE_LOCKED);
 	return CUDA_SUCCESS;
 }
 
 static CUresult unlock(void)
 {
-	if (atomic_load(&state) != CU_PROCESS_STATE_LOCKED)
+	if (emu_checkpoint_state() != CU_PROCESS_STATE_LOCKED)
 		return CUDA_ERROR_ILLEGAL_STATE;
-	set_state(CU_PROCESS_STATE_RUNNING);
+	emu_checkpoint_set_state(CU_PROCESS_STATE_RUNNING);
 	return CUDA_SUCCESS;
 }
 
@@ -250,7 +219,7 @@ static void answer(int fd)
 	default:
 		break;
 	}
-	a.state = atomic_load(&state);
+	a.state = emu_checkpoint_state();
 	send(fd, &a, sizeof(a), MSG_NOSIGNAL);
 }
 
@@ -258,7 +227,7 @@ static void *listen_main(void *arg)
 {
 	int fd = (int)(intptr_t)arg;
 
-	answering = 1;
+	emu_checkpoint_answers();
 	for (;;) {
 		int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 
@@ -282,7 +251,7 @@ void emu_checkpoint_listen(void)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	atomic_store(&state, CU_PROCESS_STATE_RUNNING);
+	emu_checkpoint_set_state(CU_PROCESS_STATE_RUNNING);
 	if (fd < 0)
 		return;
 	pthread_attr_init(&attr);

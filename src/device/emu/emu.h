@@ -6,21 +6,18 @@
 #ifndef GPUSHARE_EMU_EMU_H
 #define GPUSHARE_EMU_EMU_H
 
-#ifndef CUDAAPI
-#define CUDAAPI __attribute__((visibility("default")))
-#endif
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "device/driver/cuda.h"
+#include "device/emu/api.h"
 #include "device/emu/channel.h"
 #include "device/emu/device.h"
 #include "device/emu/engine.h"
 #include "device/emu/exec/ir.h"
 #include "device/emu/handles.h"
-#include "device/emu/mem.h"
+#include "device/emu/log.h"
+#include "device/emu/exec/mem.h"
 
 struct emu_state {
 	pthread_mutex_t mutex;
@@ -180,7 +177,7 @@ struct CUlib_st {
 	struct CUmod_st *module;
 };
 
-/* api_ctx.c */
+/* state.c, api_ctx.c */
 CUresult emu_enter(struct CUctx_st **ctx); /* initialised, a context is current, no sticky error */
 CUresult emu_enter_any(struct CUctx_st **ctx); /* the same, sticky errors allowed */
 CUresult emu_enter_plain(void);                /* initialised */
@@ -195,7 +192,8 @@ void emu_free_of(uint64_t ctx_id); /* all that goes with that context */
 /* How much of the device's memory an allocation of that kind and size is. */
 uint64_t emu_counted(enum emu_mem_kind kind, uint64_t bytes);
 
-/* stream.c */
+/* stream.c, task.c */
+void emu_stream_release(struct CUstream_st *s); /* under the mutex of its context */
 struct CUstream_st *emu_stream_create(struct CUctx_st *ctx, unsigned int flags, int priority);
 void emu_stream_close(struct CUstream_st *s); /* what is queued still runs */
 void emu_streams_end(
@@ -234,9 +232,6 @@ char *emu_read_file(const char *name, size_t *len);
 /* api_pool.c: what was allocated from a pool is freed */
 void emu_pool_freed(uint64_t ptr);
 
-/* api_vmm.c: device memory that may have been exported is freed */
-void emu_ipc_freed(uint64_t base);
-
 /* capture.c */
 struct emu_capture;
 /*
@@ -267,7 +262,6 @@ CUresult emu_image_load_file(struct CUctx_st *ctx, const void *data, size_t len,
 
 /* fault.c */
 CUresult emu_fault_result(const struct emu_grid *grid);
-void emu_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define EMU_TRY(expr) \
 	do { \

@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What went wrong in a kernel: the driver's error code, and one line for a person. */
 #define _GNU_SOURCE
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "device/emu/emu.h"
-
-void emu_log(const char *fmt, ...)
-{
-	const char *name = getenv("GPUSHARE_EMU_LOG");
-	FILE *f = name && *name ? fopen(name, "ae") : NULL;
-	char line[512];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	fprintf(f ? f : stderr, "gpushare-emu[%d]: %s\n", (int)getpid(), line);
-	if (f)
-		fclose(f);
-}
 
 static void describe(const struct emu_grid *g, const struct emu_fault *f)
 {

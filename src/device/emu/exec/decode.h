@@ -85,7 +85,7 @@ struct decoder {
 	uint32_t ntemp;
 };
 
-/* decode_names.c, decode.c */
+/* decode_names.c */
 int decode_same(struct ptx_slice a, struct ptx_slice b);
 void *emu_grow(void *p, uint32_t *cap, uint32_t need, size_t size);
 int decode_fail(struct decoder *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -163,3 +163,18 @@ void emu_program_free(struct emu_program *p)
 	free(p->param);
 	free(p);
 }
+
+int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table,
+		     uint32_t slot)
+{
+	d->fixup = emu_grow(d->fixup, &d->capfixup, d->nfixup + 1, sizeof(*d->fixup));
+	if (!d->fixup)
+		return decode_fail(d, "out of memory");
+	d->fixup[d->nfixup++] = (struct fixup) { .op = op,
+						 .label = label,
+						 .scope = d->scope,
+						 .line = d->line,
+						 .table = table,
+						 .slot = slot };
+	return 0;
+}

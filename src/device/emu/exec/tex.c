@@ -12,7 +12,7 @@
 #include "device/emu/exec/half.h"
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
-#include "device/emu/texture.h"
+#include "device/emu/exec/texture.h"
 
 #define EACH(i) \
 	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "device/emu/exec/ir.h"
-#include "device/emu/mem.h"
+#include "device/emu/exec/mem.h"
 
 #define EMU_BARRIERS 16
 

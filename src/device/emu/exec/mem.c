@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Device memory of one process: a sorted table under a read-write lock. */
 #define _GNU_SOURCE
-#include "device/emu/mem.h"
+#include "device/emu/exec/mem.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

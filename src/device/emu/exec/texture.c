@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The table of texture and surface objects: read by kernels without a lock. */
 #define _GNU_SOURCE
-#include "device/emu/texture.h"
+#include "device/emu/exec/texture.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
