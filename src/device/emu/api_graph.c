@@ -223,11 +223,11 @@ CUresult CUDAAPI cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NOD
 		return CUDA_ERROR_INVALID_VALUE;
 	g = node->task->grid;
 	if (!node->params)
-		node->params = calloc(g->program->nparam + 1, sizeof(*node->params));
+		node->params = calloc(g->program->params.n + 1, sizeof(*node->params));
 	if (!node->params)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	for (uint32_t i = 0; i < g->program->nparam; i++)
-		node->params[i] = g->param + g->program->param[i].offset;
+	for (uint32_t i = 0; i < g->program->params.n; i++)
+		node->params[i] = g->param + g->program->params.param[i].offset;
 	memset(p, 0, sizeof(*p));
 	p->func = (CUfunction)(uintptr_t)node->task->a;
 	p->gridDimX = g->nctaid[0];
@@ -312,7 +312,7 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	t->a = (uintptr_t)exec;
 	t->b = (uintptr_t)s;
 	t->c = (uintptr_t)steps;
-	t->branches = exec->branches;
+	t->in.branches = exec->branches;
 	atomic_fetch_add(&steps->refs, 1);
 	atomic_fetch_add(&exec->refs, 1);
 	rc = emu_stream_enqueue(s, t, NULL);

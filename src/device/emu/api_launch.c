@@ -13,15 +13,16 @@ static CUresult gather(const struct emu_program *p, uint8_t *block, void **param
 	size_t size = 0;
 
 	if (params) {
-		for (uint32_t i = 0; i < p->nparam; i++) {
+		for (uint32_t i = 0; i < p->params.n; i++) {
 			if (!params[i])
 				return CUDA_ERROR_INVALID_VALUE;
-			memcpy(block + p->param[i].offset, params[i], p->param[i].size);
+			memcpy(block + p->params.param[i].offset, params[i],
+			       p->params.param[i].size);
 		}
 		return CUDA_SUCCESS;
 	}
 	if (!extra)
-		return p->nparam ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+		return p->params.n ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 	for (; *extra != CU_LAUNCH_PARAM_END; extra += 2) {
 		if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER)
 			buffer = extra[1];
@@ -30,10 +31,10 @@ static CUresult gather(const struct emu_program *p, uint8_t *block, void **param
 		else
 			return CUDA_ERROR_INVALID_VALUE;
 	}
-	if (size < p->param_bytes || (p->param_bytes && !buffer))
+	if (size < p->params.bytes || (p->params.bytes && !buffer))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (p->param_bytes)
-		memcpy(block, buffer, p->param_bytes);
+	if (p->params.bytes)
+		memcpy(block, buffer, p->params.bytes);
 	return CUDA_SUCCESS;
 }
 
@@ -41,8 +42,8 @@ static CUresult dims_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 {
 	const struct emu_program *p = f->program;
 	uint64_t threads = (uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ;
-	uint32_t dynamic_max =
-		f->dynamic_max ? (uint32_t)f->dynamic_max : EMU_SHARED_DEFAULT - p->shared_bytes;
+	uint32_t dynamic_max = f->dynamic_max ? (uint32_t)f->dynamic_max :
+						EMU_SHARED_DEFAULT - p->needs.shared_bytes;
 	const uint32_t *req = f->ast->bounds.reqntid, *max = f->ast->bounds.maxntid;
 
 	if (!c->gridDimX || !c->gridDimY || !c->gridDimZ || !threads)
@@ -55,7 +56,7 @@ static CUresult dims_ok(const struct CUfunc_st *f, const CUlaunchConfig *c)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (max[0] && threads > (uint64_t)max[0] * (max[1] ? max[1] : 1) * (max[2] ? max[2] : 1))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (p->shared_bytes > EMU_SHARED_DEFAULT || c->sharedMemBytes > dynamic_max)
+	if (p->needs.shared_bytes > EMU_SHARED_DEFAULT || c->sharedMemBytes > dynamic_max)
 		return CUDA_ERROR_INVALID_VALUE;
 	return CUDA_SUCCESS;
 }
@@ -117,7 +118,7 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 	g->nsm = emu.config->sms;
 	g->clock_khz = emu.config->clock_khz;
 	g->cycles = emu_engine_cycles(emu.engine);
-	g->param = calloc(1, f->program->param_bytes + 8);
+	g->param = calloc(1, f->program->params.bytes + 8);
 	rc = g->param ? gather(f->program, g->param, params, extra) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (rc == CUDA_SUCCESS && cooperative) {
 		rc = g->total > (uint64_t)emu.config->sms * emu.config->blocks_per_sm ?
@@ -239,7 +240,7 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *block
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
 	*blocks = block_size > EMU_MAX_THREADS ||
-				  f->program->shared_bytes + dynamic_shared > EMU_SHARED_MAX ?
+				  f->program->needs.shared_bytes + dynamic_shared > EMU_SHARED_MAX ?
 			  0 :
 			  (int)emu.config->blocks_per_sm;
 	return CUDA_SUCCESS;
@@ -286,6 +287,6 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamic_shared,
 	if (!emu_handle_is(f, EMU_MAGIC_FUNC, "a function"))
 		return CUDA_ERROR_INVALID_HANDLE;
 	EMU_TRY(emu_function_prepare(f, NULL));
-	*dynamic_shared = EMU_SHARED_DEFAULT - f->program->shared_bytes;
+	*dynamic_shared = EMU_SHARED_DEFAULT - f->program->needs.shared_bytes;
 	return CUDA_SUCCESS;
 }

@@ -365,7 +365,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfuncti
 		return CUDA_SUCCESS;
 	}
 	case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-		*value = (int)f->program->shared_bytes;
+		*value = (int)f->program->needs.shared_bytes;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
 		*value = 0;
@@ -374,7 +374,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfuncti
 		*value = (int)f->program->func[0].local_bytes;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_NUM_REGS:
-		*value = (int)f->program->nreg;
+		*value = (int)f->program->needs.nreg;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PTX_VERSION:
 		*value = (int)(f->module->ptx->version_major * 10 + f->module->ptx->version_minor);
@@ -386,8 +386,9 @@ CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfuncti
 		*value = 0;
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-		*value = f->dynamic_max ? f->dynamic_max :
-					  (int)(EMU_SHARED_DEFAULT - f->program->shared_bytes);
+		*value = f->dynamic_max ?
+				 f->dynamic_max :
+				 (int)(EMU_SHARED_DEFAULT - f->program->needs.shared_bytes);
 		return CUDA_SUCCESS;
 	case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		*value = f->carveout;
@@ -406,7 +407,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int va
 	switch (a) {
 	case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
 		EMU_TRY(emu_function_prepare(f, NULL));
-		if (value < 0 || (uint32_t)value + f->program->shared_bytes > EMU_SHARED_MAX)
+		if (value < 0 || (uint32_t)value + f->program->needs.shared_bytes > EMU_SHARED_MAX)
 			return CUDA_ERROR_INVALID_VALUE;
 		f->dynamic_max = value;
 		return CUDA_SUCCESS;
@@ -448,12 +449,12 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, 
 {
 	EMU_TRY(check_function(f));
 	EMU_TRY(emu_function_prepare(f, NULL));
-	if (index >= f->program->nparam)
+	if (index >= f->program->params.n)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (offset)
-		*offset = f->program->param[index].offset;
+		*offset = f->program->params.param[index].offset;
 	if (size)
-		*size = f->program->param[index].size;
+		*size = f->program->params.param[index].size;
 	return CUDA_SUCCESS;
 }
 

@@ -63,30 +63,30 @@ static void append(struct emu_channels *c, struct emu_place *p)
 int emu_channel_enter(struct CUstream_st *s, struct emu_task *t)
 {
 	struct emu_channels *c = &s->ctx->channels;
-	uint32_t n = t->branches ? t->branches : (uint32_t)emu_channel_for(t);
+	uint32_t n = t->in.branches ? t->in.branches : (uint32_t)emu_channel_for(t);
 
 	n = n < c->n ? n : c->n;
 	if (!n)
 		return 0;
-	t->place = n == 1 ? &t->only_place : calloc(n, sizeof(*t->place));
-	if (!t->place)
+	t->in.place = n == 1 ? &t->in.only_place : calloc(n, sizeof(*t->in.place));
+	if (!t->in.place)
 		return -1;
-	t->places = n;
+	t->in.places = n;
 	if (!s->pending++)
 		s->channel = take(c);
 	for (uint32_t i = 0; i < n; i++) {
-		t->place[i].task = t;
-		t->place[i].channel = i ? take(c) : s->channel;
-		append(c, &t->place[i]);
+		t->in.place[i].task = t;
+		t->in.place[i].channel = i ? take(c) : s->channel;
+		append(c, &t->in.place[i]);
 	}
-	t->in_channels = 1;
+	t->in.inside = 1;
 	return 0;
 }
 
 int emu_channel_behind(const struct CUctx_st *ctx, const struct emu_task *t)
 {
-	for (uint32_t i = 0; t->in_channels && i < t->places; i++)
-		if (ctx->channels.channel[t->place[i].channel].first->task != t)
+	for (uint32_t i = 0; t->in.inside && i < t->in.places; i++)
+		if (ctx->channels.channel[t->in.place[i].channel].first->task != t)
 			return 1;
 	return 0;
 }
@@ -102,8 +102,8 @@ static void pass(struct CUctx_st *ctx, struct emu_task *t)
 {
 	int others = 0;
 
-	for (uint32_t i = 0; t->in_channels && i < t->places; i++) {
-		struct emu_channel *at = &ctx->channels.channel[t->place[i].channel];
+	for (uint32_t i = 0; t->in.inside && i < t->in.places; i++) {
+		struct emu_channel *at = &ctx->channels.channel[t->in.place[i].channel];
 
 		at->first = at->first->next; /* the task's own place: this one, or another in the
 					      * same channel */
@@ -111,7 +111,7 @@ static void pass(struct CUctx_st *ctx, struct emu_task *t)
 			at->tail = &at->first;
 		others |= at->first != NULL;
 	}
-	t->in_channels = 0;
+	t->in.inside = 0;
 	if (others)
 		pthread_cond_broadcast(&ctx->changed);
 }
@@ -126,15 +126,15 @@ void emu_channel_leave(struct CUstream_st *s, struct emu_task *t)
 {
 	struct emu_channels *c = &s->ctx->channels;
 
-	if (!t->places)
+	if (!t->in.places)
 		return;
 	pass(s->ctx, t);
-	for (uint32_t i = 1; i < t->places; i++)
-		c->channel[t->place[i].channel].users--;
+	for (uint32_t i = 1; i < t->in.places; i++)
+		c->channel[t->in.place[i].channel].users--;
 	if (!--s->pending)
 		c->channel[s->channel].users--;
-	if (t->place != &t->only_place)
-		free(t->place);
-	t->place = NULL;
-	t->places = 0;
+	if (t->in.place != &t->in.only_place)
+		free(t->in.place);
+	t->in.place = NULL;
+	t->in.places = 0;
 }

@@ -34,6 +34,15 @@ struct emu_place {
 	uint32_t channel;
 };
 
+/* Where a task is: all but `branches` is channel.c's alone. */
+struct emu_places {
+	uint32_t branches; /* of a graph's launch: channels that it takes; 0: none, or one, as its
+			      kind does */
+	uint32_t places;   /* in so many channels */
+	uint8_t inside;    /* has not passed yet */
+	struct emu_place *place, only_place;
+};
+
 struct emu_channels {
 	uint32_t n, round; /* turn: where the next search begins */
 	struct emu_channel {

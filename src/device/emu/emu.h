@@ -41,13 +41,18 @@ struct emu_dep {
 	uint64_t seq;
 };
 
+/* Tasks of other streams to wait for (legacy default stream). */
+struct emu_deps {
+	struct emu_dep *dep;
+	uint32_t ndep;
+};
+
 struct emu_task {
 	struct emu_task *next;
 	enum emu_task_kind kind;
 	uint64_t seq;
-	uint64_t ticket;     /* order of the context's tasks, whatever their streams */
-	struct emu_dep *dep; /* tasks of other streams to wait for (legacy default stream) */
-	uint32_t ndep;
+	uint64_t ticket; /* order of the context's tasks, whatever their streams */
+	struct emu_deps after;
 	CUresult (*fn)(struct CUctx_st *ctx, struct emu_task *task);
 	uint8_t always;            /* runs after a sticky error too */
 	uint8_t front;             /* FN: the front end's own, overtakes kernels of other streams */
@@ -57,11 +62,7 @@ struct emu_task {
 	uint8_t node; /* CUgraphNodeType that it becomes when it is captured */
 	struct CUevent_st *event;
 	struct emu_grid *grid;
-	uint32_t branches;   /* of a graph's launch: channels that it takes; 0: none, or one, as its
-				kind does */
-	uint32_t places;     /* from here on channel.c's: in so many channels */
-	uint8_t in_channels; /* has not passed yet */
-	struct emu_place *place, only_place;
+	struct emu_places in;
 };
 
 #define EMU_MAGIC_CTX 0x78746375u

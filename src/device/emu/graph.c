@@ -102,8 +102,8 @@ struct emu_task *emu_task_clone(const struct emu_task *t)
 		return NULL;
 	*c = *t;
 	c->next = NULL;
-	c->dep = NULL;
-	c->ndep = 0;
+	c->after.dep = NULL;
+	c->after.ndep = 0;
 	c->buffer = NULL;
 	c->grid = NULL;
 	if (t->buffer) {
@@ -113,7 +113,7 @@ struct emu_task *emu_task_clone(const struct emu_task *t)
 		memcpy(c->buffer, t->buffer, t->buffer_bytes);
 	}
 	if (t->grid) {
-		size_t bytes = t->grid->program->param_bytes + 8;
+		size_t bytes = t->grid->program->params.bytes + 8;
 
 		c->grid = malloc(sizeof(*c->grid));
 		if (!c->grid)

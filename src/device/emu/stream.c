@@ -163,16 +163,16 @@ static int dependencies(struct CUstream_st *s, struct emu_task *t)
 		     (s == ctx->legacy || o == ctx->legacy);
 	if (!n)
 		return 0;
-	t->dep = calloc(n, sizeof(*t->dep));
-	if (!t->dep)
+	t->after.dep = calloc(n, sizeof(*t->after.dep));
+	if (!t->after.dep)
 		return -1;
 	for (struct CUstream_st *o = ctx->streams; o; o = o->next) {
 		if (o == s || !blocking(o) || o->completed >= o->enqueued ||
 		    (s != ctx->legacy && o != ctx->legacy))
 			continue;
 		o->refs++;
-		t->dep[t->ndep].stream = o;
-		t->dep[t->ndep++].seq = o->enqueued;
+		t->after.dep[t->after.ndep].stream = o;
+		t->after.dep[t->after.ndep++].seq = o->enqueued;
 	}
 	return 0;
 }

@@ -78,14 +78,14 @@ void emu_stream_release(struct CUstream_st *s)
 void emu_task_free(struct CUctx_st *ctx, struct emu_task *t)
 {
 	pthread_mutex_lock(&ctx->mutex);
-	for (uint32_t i = 0; i < t->ndep; i++)
-		emu_stream_release(t->dep[i].stream);
+	for (uint32_t i = 0; i < t->after.ndep; i++)
+		emu_stream_release(t->after.dep[i].stream);
 	emu_event_release(t->event);
 	pthread_mutex_unlock(&ctx->mutex);
 	if (t->grid)
 		free(t->grid->param);
 	free(t->grid);
-	free(t->dep);
+	free(t->after.dep);
 	free(t->buffer);
 	free(t);
 }
@@ -165,8 +165,8 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
  * Context mutex held. */
 static int waits(const struct emu_task *t)
 {
-	for (uint32_t i = 0; i < t->ndep; i++)
-		if (t->dep[i].stream->completed < t->dep[i].seq)
+	for (uint32_t i = 0; i < t->after.ndep; i++)
+		if (t->after.dep[i].stream->completed < t->after.dep[i].seq)
 			return 1;
 	return (t->kind == EMU_T_WAIT_EVENT && t->event->done < t->a) ||
 	       (t->kind == EMU_T_WAIT_VALUE && !value_there(t));
@@ -196,8 +196,8 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 
 	pthread_mutex_lock(&ctx->mutex);
 	emu_channel_wait_until(ctx, t);
-	for (uint32_t i = 0; i < t->ndep; i++)
-		while (t->dep[i].stream->completed < t->dep[i].seq)
+	for (uint32_t i = 0; i < t->after.ndep; i++)
+		while (t->after.dep[i].stream->completed < t->after.dep[i].seq)
 			pthread_cond_wait(&ctx->changed, &ctx->mutex);
 	if (t->kind == EMU_T_WAIT_EVENT)
 		while (t->event->done < t->a && !atomic_load(&ctx->error))

@@ -94,20 +94,20 @@ int emu_h_env(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 				    FE_TONEAREST };
 	unsigned int csr = _mm_getcsr();
 
-	if (op->rounding != EMU_RN)
-		fesetround(mode[op->rounding]);
-	if ((op->flags & EMU_F_FTZ) && op->type != PTX_T_F16 && op->type != PTX_T_F16X2) {
+	if (op->mode.rounding != EMU_RN)
+		fesetround(mode[op->mode.rounding]);
+	if ((op->mode.flags & EMU_F_FTZ) && op->type != PTX_T_F16 && op->type != PTX_T_F16X2) {
 		_mm_setcsr(_mm_getcsr() | 0x8040); /* flush to zero, denormals are zero */
 		op->inner(w, op, mask);
-	} else if (op->flags & EMU_F_FTZ) {
+	} else if (op->mode.flags & EMU_F_FTZ) {
 		with_flushed_halves(w, op, mask);
 	} else {
 		op->inner(w, op, mask);
 	}
-	if (op->rounding != EMU_RN)
+	if (op->mode.rounding != EMU_RN)
 		fesetround(FE_TONEAREST);
 	_mm_setcsr(csr);
-	if ((op->flags & EMU_F_FTZ) && op->type == PTX_T_F32) {
+	if ((op->mode.flags & EMU_F_FTZ) && op->type == PTX_T_F32) {
 		uint32_t *d = ROW32(w, op->d);
 
 		/* moved, not computed: neg, abs, min, max */
@@ -115,7 +115,7 @@ int emu_h_env(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			if (!(d[i] & 0x7f800000u))
 				d[i] &= 0x80000000u;
 	}
-	if (op->flags & EMU_F_SAT)
+	if (op->mode.flags & EMU_F_SAT)
 		saturate_row(w, op, mask);
 	return 0;
 }
@@ -309,7 +309,7 @@ static uint32_t combine(struct emu_warp *w, const struct emu_op *op, uint32_t r)
 	if (!op->boolop)
 		return r;
 	c = PRED(w, op->s[2]);
-	if (op->flags & EMU_F_SAT) /* the predicate is negated */
+	if (op->mode.flags & EMU_F_SAT) /* the predicate is negated */
 		c = ~c;
 	return op->boolop == 1 ? r & c : op->boolop == 2 ? r | c : r ^ c;
 }
@@ -317,7 +317,7 @@ static uint32_t combine(struct emu_warp *w, const struct emu_op *op, uint32_t r)
 int emu_h_setp(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const void *a = emu_row(w, op->s[0]), *b = emu_row(w, op->s[1]);
-	int ftz = op->flags & EMU_F_FTZ,
+	int ftz = op->mode.flags & EMU_F_FTZ,
 	    packed = op->type == PTX_T_F16X2 || op->type == PTX_T_BF16X2;
 	uint32_t r = compare(a, b, op->type, op->sub, ftz, 0, mask);
 	uint32_t q = packed ? compare(a, b, op->type, op->sub, ftz, 1, mask) : ~r;
@@ -336,7 +336,7 @@ int emu_h_set(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	const void *a = emu_row(w, op->s[0]), *b = emu_row(w, op->s[1]);
 	uint32_t r = combine(w, op,
-			     compare(a, b, op->type, op->sub, op->flags & EMU_F_FTZ, 0, mask)),
+			     compare(a, b, op->type, op->sub, op->mode.flags & EMU_F_FTZ, 0, mask)),
 		 hi = 0;
 	uint32_t *d = ROW32(w, op->d), one = ~0u;
 	int packed = op->wide == PTX_T_F16X2 || op->wide == PTX_T_BF16X2;
@@ -463,7 +463,7 @@ static uint64_t nanoseconds(clockid_t clock)
 static uint64_t cycles(const struct emu_warp *w)
 {
 	return atomic_load_explicit(w->block->grid->cycles, memory_order_relaxed) +
-	       (w->count - w->round_began) / EMU_LANES;
+	       (w->progress.count - w->progress.round_began) / EMU_LANES;
 }
 
 static uint64_t clock_now(const struct emu_warp *w)
@@ -517,7 +517,7 @@ int emu_h_frame_address(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 	uint64_t base = op->sub ? EMU_LOCAL_BASE : 0;
 
 	EACH (i) {
-		uint64_t v = base + w->llocal[i] + (uint64_t)op->imm;
+		uint64_t v = base + w->lane.local[i] + (uint64_t)op->imm;
 
 		if (op->wide)
 			ROW64(w, op->d)[i] = v;
@@ -530,12 +530,12 @@ int emu_h_frame_address(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 int emu_h_alloca(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	EACH (i) {
-		uint64_t size = ROW64(w, op->s[0])[i], end = w->llocal[i] + (uint64_t)op->imm;
-		uint64_t at = (end + w->lextra[i] + op->target - 1) & ~(uint64_t)(op->target - 1);
+		uint64_t size = ROW64(w, op->s[0])[i], end = w->lane.local[i] + (uint64_t)op->imm;
+		uint64_t at = (end + w->lane.extra[i] + op->target - 1) & ~(uint64_t)(op->target - 1);
 
-		if (size > w->local_stride || at + size > w->local_stride)
+		if (size > w->store.stride || at + size > w->store.stride)
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, size, "local stack overflow");
-		w->lextra[i] = (uint32_t)(at + size - end);
+		w->lane.extra[i] = (uint32_t)(at + size - end);
 		ROW64(w, op->d)[i] = at;
 	}
 	return 0;
@@ -544,19 +544,19 @@ int emu_h_alloca(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 int emu_h_stacksave(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	EACH (i)
-		ROW64(w, op->d)[i] = w->llocal[i] + (uint64_t)op->imm + w->lextra[i];
+		ROW64(w, op->d)[i] = w->lane.local[i] + (uint64_t)op->imm + w->lane.extra[i];
 	return 0;
 }
 
 int emu_h_stackrestore(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	EACH (i) {
-		uint64_t extra = ROW64(w, op->s[0])[i] - w->llocal[i] - (uint64_t)op->imm;
+		uint64_t extra = ROW64(w, op->s[0])[i] - w->lane.local[i] - (uint64_t)op->imm;
 
-		if (extra > w->lextra[i])
+		if (extra > w->lane.extra[i])
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, ROW64(w, op->s[0])[i],
 					 "stackrestore of what stacksave did not give");
-		w->lextra[i] = (uint32_t)extra;
+		w->lane.extra[i] = (uint32_t)extra;
 	}
 	return 0;
 }
@@ -606,6 +606,6 @@ int emu_h_nanosleep(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	(void)op;
 	(void)mask;
-	w->yield = 1; /* the other warps and groups go first */
+	w->progress.yield = 1; /* the other warps and groups go first */
 	return 0;
 }

@@ -22,8 +22,9 @@ static int dims(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint3
 {
 	const struct emu_program *p = g->program;
 	uint32_t nwarp = (threads + EMU_LANES - 1) / EMU_LANES;
-	size_t stride = align_up(p->local_total, 16), regs = align_up(p->frame_total, 64);
-	size_t stack = (size_t)p->max_depth * EMU_LANES * sizeof(struct emu_frame_rec);
+	size_t stride = align_up(p->needs.local_total, 16),
+	       regs = align_up(p->needs.frame_total, 64);
+	size_t stack = (size_t)p->needs.max_depth * EMU_LANES * sizeof(struct emu_frame_rec);
 	size_t per_warp = align_up(regs + stride * EMU_LANES + stack + 256, 64);
 	size_t head = align_up(nwarp * sizeof(struct emu_warp), 4096);
 	size_t bytes = align_up(head + per_warp * nwarp + align_up(shared, 4096) + 4096, 4096);
@@ -49,10 +50,10 @@ static int dims(struct emu_block *b, struct emu_grid *g, uint32_t threads, uint3
 	for (uint32_t i = 0; i < nwarp; i++, at += per_warp) {
 		struct emu_warp *w = &b->warp[i];
 
-		w->regs = at;
-		w->local = at + align_up(regs, 64);
-		w->local_stride = (uint32_t)stride;
-		w->stack = (void *)(w->local + stride * EMU_LANES);
+		w->store.regs = at;
+		w->store.local = at + align_up(regs, 64);
+		w->store.stride = (uint32_t)stride;
+		w->store.stack = (void *)(w->store.local + stride * EMU_LANES);
 		w->constant = p->constant;
 		w->block = b;
 		w->id = i;
@@ -70,31 +71,31 @@ static void warp_start(struct emu_warp *w, const struct emu_grid *g, uint32_t th
 
 	w->live = w->ready = n == EMU_LANES ? EMU_FULL : (1u << n) - 1;
 	w->sync = w->barred = 0;
-	w->frame = w->regs;
+	w->frame = w->store.regs;
 	w->frame_off = w->depth = 0;
 	w->mask = w->live;
 	w->pc = g->program->func[0].entry;
 	w->stop = UINT32_MAX;
-	w->quantum = UINT32_MAX;
-	w->rotate = w->yield = w->force = 0;
-	w->clock = 0;
-	w->count = w->round_began = 0;
+	w->progress.quantum = UINT32_MAX;
+	w->progress.rotate = w->progress.yield = w->progress.force = 0;
+	w->progress.clock = 0;
+	w->progress.count = w->progress.round_began = 0;
 	for (uint32_t i = 0; i < EMU_LANES; i++) {
 		uint32_t t = first + i;
 
-		w->tid[0][i] = t % g->ntid[0];
-		w->tid[1][i] = t / g->ntid[0] % g->ntid[1];
-		w->tid[2][i] = t / g->ntid[0] / g->ntid[1];
-		w->lpc[i] = w->pc;
-		w->lextra[i] = 0;
-		w->ldepth[i] = w->lframe[i] = w->llocal[i] = w->stamp[i] = 0;
+		w->lane.tid[0][i] = t % g->ntid[0];
+		w->lane.tid[1][i] = t / g->ntid[0] % g->ntid[1];
+		w->lane.tid[2][i] = t / g->ntid[0] / g->ntid[1];
+		w->lane.pc[i] = w->pc;
+		w->lane.extra[i] = 0;
+		w->lane.depth[i] = w->lane.frame[i] = w->lane.local[i] = w->lane.stamp[i] = 0;
 	}
 }
 
 int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 {
 	uint32_t threads = g->ntid[0] * g->ntid[1] * g->ntid[2];
-	uint32_t shared = g->program->dynamic_align_base + g->dynamic_shared;
+	uint32_t shared = g->program->needs.dynamic_align_base + g->dynamic_shared;
 
 	if (b->dims_for != g->program || b->dims_threads != threads || b->shared_bytes != shared ||
 	    b->dims_grid != g->id) {
@@ -116,10 +117,11 @@ int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier *bar)
 {
 	EACH (lanes, i) {
-		const struct emu_op *op = &w->block->grid->program->op[w->lpc[i]];
+		const struct emu_op *op = &w->block->grid->program->op[w->lane.pc[i]];
 
 		if (op->sub >= 2 && op->d != EMU_NO_ROW) {
-			uint32_t *d = (uint32_t *)(void *)(w->regs + w->lframe[i] + op->d);
+			uint32_t *d =
+				(uint32_t *)(void *)(w->store.regs + w->lane.frame[i] + op->d);
 
 			if (op->sub == 2)
 				d[i] = bar->pred_count;
@@ -127,13 +129,13 @@ static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier
 				*d = (*d & ~(1u << i)) |
 				     (op->sub == 3 ? bar->pred_and : bar->pred_or) << i;
 		}
-		w->lpc[i]++;
+		w->lane.pc[i]++;
 	}
 	w->barred &= ~lanes;
 	w->ready |= lanes;
 	if (w->mask) /* a group of this warp is running; it joins the released lanes when it chooses
 			anew */
-		w->quantum = 1;
+		w->progress.quantum = 1;
 }
 
 /* The warp's lanes that wait at the barrier. */
@@ -142,7 +144,7 @@ static uint32_t waiting(const struct emu_warp *w, uint32_t id)
 	uint32_t lanes = 0;
 
 	EACH (w->barred, i)
-		if (w->lbar[i] == id)
+		if (w->lane.bar[i] == id)
 			lanes |= 1u << i;
 	return lanes;
 }
@@ -188,7 +190,7 @@ static enum emu_run stuck(struct emu_block *b)
 		if (w->sync) {
 			w->ready |= w->sync;
 			w->sync = 0;
-			w->force = 1;
+			w->progress.force = 1;
 			return EMU_RUN_MORE;
 		}
 	}
@@ -197,13 +199,13 @@ static enum emu_run stuck(struct emu_block *b)
 
 		if (w->barred) {
 			int lane = __builtin_ctz(w->barred);
-			uint32_t id = w->lbar[lane], expected = b->bar[id].expected;
+			uint32_t id = w->lane.bar[lane], expected = b->bar[id].expected;
 			char words[64];
 
 			snprintf(words, sizeof(words),
 				 "barrier that cannot complete: %u of %u threads came",
 				 emu_barrier_arrived(b, id), expected ? expected : b->live);
-			w->op = &b->grid->program->op[w->lpc[lane]];
+			w->op = &b->grid->program->op[w->lane.pc[lane]];
 			emu_fault(w, lane, EMU_FAULT_BARRIER, id, words);
 			break;
 		}
@@ -237,7 +239,7 @@ uint64_t emu_block_instructions(const struct emu_block *b)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < b->nwarp; i++)
-		n += b->warp[i].count;
+		n += b->warp[i].progress.count;
 	return n;
 }
 

@@ -108,7 +108,7 @@ static uint64_t float_to_int(double v, const struct emu_op *op)
 
 	if (isnan(v))
 		return bits == 64 ? 0x8000000000000000ull : 0;
-	v = integral(v, op->rounding);
+	v = integral(v, op->mode.rounding);
 	if (is_signed_type(op->wide)) {
 		double hi = ldexp(1.0, (int)bits - 1);
 
@@ -156,7 +156,7 @@ static double to_finite(double v, uint8_t type)
 static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i, double v,
 			float f32)
 {
-	int sat = op->flags & EMU_F_SAT;
+	int sat = op->mode.flags & EMU_F_SAT;
 
 	if (sat) {
 		v = v > 0 ? (v < 1 ? v : 1) : 0;
@@ -166,20 +166,20 @@ static void store_float(struct emu_warp *w, const struct emu_op *op, uint32_t i,
 		v = v > 0 || isnan(v) ? v : 0;
 		f32 = f32 > 0 || isnan(f32) ? f32 : 0;
 	}
-	if (op->flags & EMU_F_FINITE)
+	if (op->mode.flags & EMU_F_FINITE)
 		v = to_finite(v, op->wide);
 	switch (op->wide) {
 	case PTX_T_F64:
 		((double *)emu_row(w, op->d))[i] = v;
 		break;
 	case PTX_T_F16:
-		ROW32(w, op->d)[i] = emu_half_round(v, op->rounding);
+		ROW32(w, op->d)[i] = emu_half_round(v, op->mode.rounding);
 		break;
 	case PTX_T_BF16:
-		ROW32(w, op->d)[i] = emu_bf16_round(v, op->rounding);
+		ROW32(w, op->d)[i] = emu_bf16_round(v, op->mode.rounding);
 		break;
 	default:
-		if ((op->flags & EMU_F_FTZ) && fpclassify(f32) == FP_SUBNORMAL)
+		if ((op->mode.flags & EMU_F_FTZ) && fpclassify(f32) == FP_SUBNORMAL)
 			f32 = copysignf(0.0f, f32);
 		((float *)emu_row(w, op->d))[i] = f32;
 	}
@@ -213,18 +213,18 @@ int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 				    FE_TONEAREST };
 	int from_float = is_float(op->type), to_float = is_float(op->wide);
 
-	if (to_float && op->rounding != EMU_RN)
-		fesetround(mode[op->rounding]);
+	if (to_float && op->mode.rounding != EMU_RN)
+		fesetround(mode[op->mode.rounding]);
 	EACH (i) {
 		if (from_float) {
-			double v = load_float(w, op->s[0], op->type, i, op->flags & EMU_F_FTZ);
+			double v = load_float(w, op->s[0], op->type, i, op->mode.flags & EMU_F_FTZ);
 
 			if (!to_float) {
 				store_int(w, op, i, float_to_int(v, op));
 				continue;
 			}
 			if (op->sub)
-				v = integral(v, op->rounding);
+				v = integral(v, op->mode.rounding);
 			store_float(w, op, i, v, (float)v);
 		} else {
 			uint64_t v = load_int(w, op->s[0], op->type, i);
@@ -235,10 +235,10 @@ int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 				store_float(w, op, i, (double)v, (float)v);
 			else
 				store_int(w, op, i,
-					  op->flags & EMU_F_SAT ? saturate_int(v, op) : v);
+					  op->mode.flags & EMU_F_SAT ? saturate_int(v, op) : v);
 		}
 	}
-	if (to_float && op->rounding != EMU_RN)
+	if (to_float && op->mode.rounding != EMU_RN)
 		fesetround(FE_TONEAREST);
 	return 0;
 }
@@ -250,7 +250,7 @@ int emu_h_cvt_pack2(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		float a = ((float *)emu_row(w, op->s[0]))[i],
 		      b = ((float *)emu_row(w, op->s[1]))[i];
 
-		if (op->flags & EMU_F_FINITE) {
+		if (op->mode.flags & EMU_F_FINITE) {
 			a = (float)to_finite((double)a, op->wide);
 			b = (float)to_finite((double)b, op->wide);
 		}
@@ -260,10 +260,10 @@ int emu_h_cvt_pack2(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		}
 		ROW32(w, op->d)
 		[i] = op->wide == PTX_T_F16X2 ?
-			      (uint32_t)emu_half_round((double)a, op->rounding) << 16 |
-				      emu_half_round((double)b, op->rounding) :
-			      (uint32_t)emu_bf16_round((double)a, op->rounding) << 16 |
-				      emu_bf16_round((double)b, op->rounding);
+			      (uint32_t)emu_half_round((double)a, op->mode.rounding) << 16 |
+				      emu_half_round((double)b, op->mode.rounding) :
+			      (uint32_t)emu_bf16_round((double)a, op->mode.rounding) << 16 |
+				      emu_bf16_round((double)b, op->mode.rounding);
 	}
 	return 0;
 }

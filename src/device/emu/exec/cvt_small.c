@@ -24,9 +24,9 @@ int emu_h_cvt_tf32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			d[i] = 0x7fffffff;
 			continue;
 		}
-		if (op->rounding == EMU_RNA)
+		if (op->mode.rounding == EMU_RNA)
 			u += 0x1000;
-		else if (op->rounding == EMU_RN)
+		else if (op->mode.rounding == EMU_RN)
 			u += 0xfff + (u >> 13 & 1);
 		u = u > 0x7f800000u ? 0x7f800000u : u & ~0x1fffu;
 		if (op->sub && u == 0x7f800000u)

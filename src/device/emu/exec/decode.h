@@ -30,6 +30,12 @@ struct fixup {
 	uint32_t table;
 };
 
+/* Jumps whose label was not known yet. */
+struct fixups {
+	struct fixup *fixup;
+	uint32_t nfixup, capfixup;
+};
+
 struct shared_var {
 	const struct ptx_var *var;
 	uint32_t offset;
@@ -49,30 +55,43 @@ struct mods {
 	uint8_t vec;
 };
 
-struct decoder {
-	const struct ptx_module *module;
-	const struct emu_symbols *symbols;
-	struct emu_program *program;
-	struct gs_error *err;
-
+/* The names that are known where the decoder is. */
+struct symbols {
 	struct sym *sym; /* [0] unused */
 	uint32_t nsym, capsym;
 	uint32_t bucket[1024];
 	uint32_t *parent; /* of each scope */
 	uint32_t nscope, capscope;
 	uint32_t scope;
+};
 
-	struct fixup *fixup;
-	uint32_t nfixup, capfixup;
-	struct shared_var *shared;
-	uint32_t nshared, capshared;
-	uint32_t capop, capfunc, capcall, captable, capconst, caplines, capfiles, caprows, capmma;
+/* For how many there is memory in the lists of the program. */
+struct room {
+	uint32_t op, func, call, table, constant, lines, files, rows, mma;
+};
+
+/* The constant rows, so that each is there once. */
+struct constants {
 	struct {
 		uint64_t bits;
 		uint32_t wide;
 		int32_t row;
 	} * constant;
 	uint32_t nconstant, capconstant;
+};
+
+struct decoder {
+	const struct ptx_module *module;
+	const struct emu_symbols *symbols;
+	struct emu_program *program;
+	struct gs_error *err;
+
+	struct symbols names;
+	struct room room;
+	struct fixups fixups;
+	struct shared_var *shared;
+	uint32_t nshared, capshared;
+	struct constants constants;
 
 	/* of the function being decoded */
 	struct emu_func *func;

@@ -105,8 +105,9 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		if (needs_env && (decode_is_float(type) || packed == 2)) {
 			op->inner = op->fn;
 			op->fn = emu_h_env;
-			op->rounding = (uint8_t)m->rounding;
-			op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0));
+			op->mode.rounding = (uint8_t)m->rounding;
+			op->mode.flags =
+				(uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0));
 		}
 		return decode_fix(d, op->d,
 				  decode_kind_wide(a->kind[0]) ? a->kind[0] :
@@ -226,7 +227,7 @@ static int set(struct decoder *d, const struct ptx_insn *in, struct mods *m, int
 	op->boolop = (uint8_t)boolop;
 	op->type = (uint8_t)type;
 	op->wide = (uint8_t)m->type[0];
-	op->flags = (uint8_t)((negated ? EMU_F_SAT : 0) | (m->ftz ? EMU_F_FTZ : 0));
+	op->mode.flags = (uint8_t)((negated ? EMU_F_SAT : 0) | (m->ftz ? EMU_F_FTZ : 0));
 	return setp ? 0 : decode_fix(d, p, EMU_K_U32, fix);
 }
 
@@ -355,7 +356,7 @@ static int lop3_pred(struct decoder *d, const struct ptx_insn *in, struct mods *
 	op->sub = EMU_NE;
 	op->boolop = (uint8_t)boolop;
 	op->type = PTX_T_U32;
-	op->flags = negated ? EMU_F_SAT : 0;
+	op->mode.flags = negated ? EMU_F_SAT : 0;
 	return decode_fix(d, row, EMU_K_U32, fix);
 }
 

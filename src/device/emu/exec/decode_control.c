@@ -38,7 +38,7 @@ static int branch_indexed(struct decoder *d, const struct ptx_insn *in)
 				   in->opd[1].name.s);
 	st = s->stmt;
 	row = decode_source(d, &in->opd[0], EMU_K_U32, PTX_T_U32);
-	p->table = emu_grow(p->table, &d->captable, p->ntable + 1, sizeof(*p->table));
+	p->table = emu_grow(p->table, &d->room.table, p->ntable + 1, sizeof(*p->table));
 	op = decode_emit(d, EMU_C_BRX, emu_h_nop);
 	if (row == EMU_NO_ROW || !p->table || !op)
 		return -1;
@@ -201,7 +201,7 @@ int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		f = &p->func[k];
 		fi = k;
 	}
-	p->call = emu_grow(p->call, &d->capcall, p->ncall + 1, sizeof(*p->call));
+	p->call = emu_grow(p->call, &d->room.call, p->ncall + 1, sizeof(*p->call));
 	if (!p->call)
 		return decode_fail(d, "out of memory");
 	c = &p->call[p->ncall++];
@@ -275,7 +275,7 @@ static int barrier(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->s[0] = id;
 	op->s[1] = count;
 	op->s[2] = pred;
-	op->flags = negated ? EMU_F_SAT : 0;
+	op->mode.flags = negated ? EMU_F_SAT : 0;
 	return 0;
 }
 
@@ -367,7 +367,7 @@ static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *f
 	op->type = (uint8_t)type;
 	op->is_signed = (uint8_t)decode_is_signed(type);
 	op->wide = sk == EMU_K_U64;
-	op->flags = negated ? EMU_F_SAT : 0;
+	op->mode.flags = negated ? EMU_F_SAT : 0;
 	return decode_fix(d, dst, dk, fix);
 }
 

@@ -51,7 +51,7 @@ static int small(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 		op = decode_simple(d, in, emu_h_cvt_tf32, EMU_K_U32, sk, 1, PTX_T_F32, &fix);
 		if (!op)
 			return -1;
-		op->rounding = (uint8_t)m->rounding;
+		op->mode.rounding = (uint8_t)m->rounding;
 		op->boolop = (uint8_t)relu;
 		op->sub = (uint8_t)finite;
 		return decode_fix(d, op->d, EMU_K_U32, fix);
@@ -108,14 +108,14 @@ int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	decode_register(d, &in->opd[0], &reg);
 	op->wide = (uint8_t)dt;
 	op->vec = (uint8_t)(decode_bits(reg) ? decode_bits(reg) : 32);
-	op->rounding = (uint8_t)m->rounding;
+	op->mode.rounding = (uint8_t)m->rounding;
 	/* float to float of one type, or towards a type it fits, rounds to integral only if asked
 	 */
 	op->sub = m->integral && decode_is_float(dt);
-	op->flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0) |
-			      (finite ? EMU_F_FINITE : 0));
+	op->mode.flags = (uint8_t)((m->ftz ? EMU_F_FTZ : 0) | (m->sat ? EMU_F_SAT : 0) |
+				   (finite ? EMU_F_FINITE : 0));
 	op->boolop = (uint8_t)relu;
 	if (!m->has_rounding && decode_is_float(st) && !decode_is_float(dt))
-		op->rounding = EMU_RZ;
+		op->mode.rounding = EMU_RZ;
 	return decode_fix(d, op->d, dk, fix);
 }

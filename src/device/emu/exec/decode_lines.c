@@ -11,12 +11,14 @@ static int add(struct decoder *d, uint32_t file, uint32_t line)
 {
 	struct emu_program *p = d->program;
 
-	p->lines = emu_grow(p->lines, &d->caplines, p->nlines + 1, sizeof(*p->lines));
-	if (!p->lines) {
-		p->nlines = 0;
+	p->source.lines = emu_grow(p->source.lines, &d->room.lines, p->source.nlines + 1,
+				   sizeof(*p->source.lines));
+	if (!p->source.lines) {
+		p->source.nlines = 0;
 		return decode_fail(d, "out of memory");
 	}
-	p->lines[p->nlines++] = (struct emu_line) { .pc = p->nop, .file = file, .line = line };
+	p->source.lines[p->source.nlines++] =
+		(struct emu_line) { .pc = p->nop, .file = file, .line = line };
 	return 0;
 }
 
@@ -56,22 +58,23 @@ static int know_file(struct decoder *d, uint32_t number)
 	struct emu_program *p = d->program;
 	char *name;
 
-	for (uint32_t i = 0; i < p->nfiles; i++)
-		if (p->file[i].number == number)
+	for (uint32_t i = 0; i < p->source.nfiles; i++)
+		if (p->source.file[i].number == number)
 			return 0;
-	p->file = emu_grow(p->file, &d->capfiles, p->nfiles + 1, sizeof(*p->file));
-	if (!p->file) {
-		p->nfiles = 0;
+	p->source.file = emu_grow(p->source.file, &d->room.files, p->source.nfiles + 1,
+				  sizeof(*p->source.file));
+	if (!p->source.file) {
+		p->source.nfiles = 0;
 		return decode_fail(d, "out of memory");
 	}
 	name = file_name(d->module, number);
-	p->file[p->nfiles++] = (struct emu_file) { number, name };
+	p->source.file[p->source.nfiles++] = (struct emu_file) { number, name };
 	return 0;
 }
 
 int decode_loc_reset(struct decoder *d)
 {
-	return d->program->nlines ? add(d, 0, 0) : 0;
+	return d->program->source.nlines ? add(d, 0, 0) : 0;
 }
 
 int decode_loc(struct decoder *d, struct ptx_slice directive)
@@ -91,12 +94,12 @@ uint32_t emu_program_source(const struct emu_program *p, uint32_t pc, const char
 	const struct emu_line *best = NULL;
 
 	*file = NULL;
-	for (uint32_t i = 0; i < p->nlines && p->lines[i].pc <= pc; i++)
-		best = &p->lines[i];
+	for (uint32_t i = 0; i < p->source.nlines && p->source.lines[i].pc <= pc; i++)
+		best = &p->source.lines[i];
 	if (!best || !best->line)
 		return 0;
-	for (uint32_t i = 0; i < p->nfiles; i++)
-		if (p->file[i].number == best->file)
-			*file = p->file[i].name;
+	for (uint32_t i = 0; i < p->source.nfiles; i++)
+		if (p->source.file[i].number == best->file)
+			*file = p->source.file[i].name;
 	return best->line;
 }

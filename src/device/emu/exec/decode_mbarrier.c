@@ -25,7 +25,7 @@ static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_
 	if (op) {
 		op->s[0] = a->s[0];
 		op->imm = a->imm;
-		op->flags = a->flags;
+		op->mode.flags = a->mode.flags;
 		op->space = (uint8_t)space;
 	}
 	return op;
@@ -146,15 +146,15 @@ static int32_t address_row(struct decoder *d, const struct ptx_operand *o, enum 
 	struct emu_op a = { 0 }, *op;
 	int32_t row, offset;
 
-	if (decode_address(d, o, space, &a) || a.flags & EMU_F_FRAME)
+	if (decode_address(d, o, space, &a) || a.mode.flags & EMU_F_FRAME)
 		return EMU_NO_ROW;
-	if (a.flags & EMU_F_NOBASE)
+	if (a.mode.flags & EMU_F_NOBASE)
 		return decode_constant(d, (uint64_t)a.imm, 1);
 	row = decode_temp(d);
 	offset = decode_constant(d, (uint64_t)a.imm, 1);
 	if (row == EMU_NO_ROW || offset == EMU_NO_ROW)
 		return EMU_NO_ROW;
-	if (!(a.flags & EMU_F_ADDR64)) {
+	if (!(a.mode.flags & EMU_F_ADDR64)) {
 		op = decode_emit(d, EMU_C_ALU, emu_h_widen);
 		if (!op)
 			return EMU_NO_ROW;
@@ -164,7 +164,7 @@ static int32_t address_row(struct decoder *d, const struct ptx_operand *o, enum 
 	op = decode_emit(d, EMU_C_ALU, decode_handler("add", PTX_T_U64));
 	if (!op)
 		return EMU_NO_ROW;
-	op->s[0] = a.flags & EMU_F_ADDR64 ? a.s[0] : row;
+	op->s[0] = a.mode.flags & EMU_F_ADDR64 ? a.s[0] : row;
 	op->s[1] = offset;
 	op->d = row;
 	return row;

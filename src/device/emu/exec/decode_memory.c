@@ -138,7 +138,7 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return -1;
 	op->s[0] = a.s[0];
 	op->imm = a.imm;
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->space = (uint8_t)space;
 	op->size = (uint8_t)(decode_bits(type) / 8);
 	op->vec = (uint8_t)n;
@@ -147,12 +147,12 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->boolop = (uint8_t)(bits < 32 ? 16 : 32);
 	op->d = rows[0];
 	memcpy(op->extra, rows + 1, 3 * sizeof(rows[0]));
-	if (space == EMU_S_PARAM && (a.flags & EMU_F_NOBASE)) {
-		if (a.imm < 0 || (uint64_t)a.imm + op->size * n > d->program->param_bytes)
+	if (space == EMU_S_PARAM && (a.mode.flags & EMU_F_NOBASE)) {
+		if (a.imm < 0 || (uint64_t)a.imm + op->size * n > d->program->params.bytes)
 			return decode_fail(d, "parameter out of bounds");
 		op->fn = emu_h_ld_param;
-	} else if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) &&
-		   n == 1 && op->size == 4 && bits == 32) {
+	} else if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) &&
+		   (a.mode.flags & EMU_F_ADDR64) && n == 1 && op->size == 4 && bits == 32) {
 		op->fn = emu_h_ld_fast32;
 	}
 	return 0;
@@ -192,14 +192,14 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return -1;
 	op->s[0] = a.s[0];
 	op->imm = a.imm;
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->space = (uint8_t)space;
 	op->size = (uint8_t)(decode_bits(type) / 8);
 	op->vec = (uint8_t)n;
 	op->wide = (uint8_t)wide;
 	op->s[1] = rows[0];
 	memcpy(op->extra, rows + 1, 3 * sizeof(rows[0]));
-	if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.flags & EMU_F_ADDR64) &&
+	if ((space == EMU_S_GLOBAL || space == EMU_S_GENERIC) && (a.mode.flags & EMU_F_ADDR64) &&
 	    n == 1 && op->size == 4 && !wide)
 		op->fn = emu_h_st_fast32;
 	return 0;
@@ -244,7 +244,7 @@ static int atomic_element(struct decoder *d, const struct ptx_insn *in, const st
 	op->s[0] = a.s[0];
 	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
 	op->imm = a.imm + (int64_t)k * op->size;
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->space = (uint8_t)space;
 	op->type = (uint8_t)m->type[0];
 	op->wide = kind == EMU_K_U64;
@@ -290,7 +290,7 @@ static int atomic128(struct decoder *d, const struct ptx_insn *in, const struct 
 	op->s[2] = c;
 	op->d = dst;
 	op->imm = a.imm;
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->space = (uint8_t)space;
 	op->sub = (uint8_t)sub;
 	return 0;
@@ -347,7 +347,7 @@ static int move128(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 		return -1;
 	op->s[0] = a.s[0];
 	op->imm = a.imm;
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->space = (uint8_t)space;
 	op->size = 8;
 	op->vec = 2;
@@ -423,19 +423,20 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 	if (decode_address(d, &in->opd[1], &from, &b) || decode_address(d, &in->opd[0], &space, &a))
 		return -1;
 	base = b.s[0];
-	if (base == EMU_NO_ROW || !(b.flags & EMU_F_ADDR64) || b.imm < 0 || b.imm > UINT32_MAX) {
+	if (base == EMU_NO_ROW || !(b.mode.flags & EMU_F_ADDR64) || b.imm < 0 ||
+	    b.imm > UINT32_MAX) {
 		base = EMU_NO_ROW;
 		return decode_unknown(d, in);
 	}
 	if (a.s[0] == EMU_NO_ROW) {
 		a.s[0] = decode_constant(d, 0, 0);
-		a.flags = 0;
+		a.mode.flags = 0;
 	}
 	op = decode_emit(d, EMU_C_ALU, emu_h_cp_async);
 	if (!op)
 		return -1;
 	op->s[0] = a.s[0];
-	op->flags = a.flags;
+	op->mode.flags = a.mode.flags;
 	op->imm = a.imm;
 	op->s[1] = base;
 	op->target = (uint32_t)b.imm;

@@ -123,7 +123,7 @@ static struct emu_op *emit(struct decoder *d, emu_handler *fn, const struct emu_
 	uint32_t at = decode_rows(d, rows, n);
 	struct emu_op *op;
 
-	p->mma = emu_grow(p->mma, &d->capmma, p->nmma + 1, sizeof(*p->mma));
+	p->mma = emu_grow(p->mma, &d->room.mma, p->nmma + 1, sizeof(*p->mma));
 	if (all == EMU_NO_ROW || at == UINT32_MAX || !p->mma)
 		return NULL;
 	p->mma[p->nmma] = *x;
@@ -216,11 +216,11 @@ static int fragment(struct decoder *d, const struct ptx_insn *in, const struct w
 	}
 	if (decode_address(d, &in->opd[!store], &space, &a))
 		return -1;
-	if (a.flags & (EMU_F_NOBASE | EMU_F_FRAME) || a.imm < INT32_MIN || a.imm > INT32_MAX) {
-		if (!(a.flags & EMU_F_NOBASE))
+	if (a.mode.flags & (EMU_F_NOBASE | EMU_F_FRAME) || a.imm < INT32_MIN || a.imm > INT32_MAX) {
+		if (!(a.mode.flags & EMU_F_NOBASE))
 			return decode_unknown(d, in);
 		a.s[0] = decode_constant(d, (uint64_t)a.imm, 1);
-		a.flags = EMU_F_ADDR64;
+		a.mode.flags = EMU_F_ADDR64;
 		a.imm = 0;
 	}
 	op = emit(d, emu_h_wmma_memory, &x, rows, n);
@@ -230,7 +230,7 @@ static int fragment(struct decoder *d, const struct ptx_insn *in, const struct w
 	op->s[1] = stride;
 	op->extra[0] = (int32_t)a.imm;
 	op->space = (uint8_t)space;
-	op->wide = !!(a.flags & EMU_F_ADDR64);
+	op->wide = !!(a.mode.flags & EMU_F_ADDR64);
 	return 0;
 }
 
@@ -255,7 +255,7 @@ static int matrices(struct decoder *d, const struct ptx_insn *in, const struct w
 		return -1;
 	op->s[0] = a.s[0];
 	op->imm = a.imm;
-	op->wide = !!(a.flags & EMU_F_ADDR64);
+	op->wide = !!(a.mode.flags & EMU_F_ADDR64);
 	op->space = EMU_S_SHARED;
 	op->vec = v->count;
 	op->sub = v->trans;

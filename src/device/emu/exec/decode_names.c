@@ -63,26 +63,27 @@ struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_ki
 	uint32_t h = hash(name);
 	struct sym *s;
 
-	d->sym = emu_grow(d->sym, &d->capsym, d->nsym + 2, sizeof(*d->sym));
-	if (!d->sym)
+	d->names.sym =
+		emu_grow(d->names.sym, &d->names.capsym, d->names.nsym + 2, sizeof(*d->names.sym));
+	if (!d->names.sym)
 		return NULL;
-	if (!d->nsym)
-		d->nsym = 1;
-	s = &d->sym[d->nsym];
+	if (!d->names.nsym)
+		d->names.nsym = 1;
+	s = &d->names.sym[d->names.nsym];
 	memset(s, 0, sizeof(*s));
 	s->name = name;
-	s->scope = d->scope;
+	s->scope = d->names.scope;
 	s->kind = kind;
-	s->next = d->bucket[h];
-	d->bucket[h] = d->nsym++;
+	s->next = d->names.bucket[h];
+	d->names.bucket[h] = d->names.nsym++;
 	return s;
 }
 
 static struct sym *find(struct decoder *d, struct ptx_slice name, uint32_t scope)
 {
-	for (uint32_t i = d->bucket[hash(name)]; i; i = d->sym[i].next)
-		if (d->sym[i].scope == scope && decode_same(d->sym[i].name, name))
-			return &d->sym[i];
+	for (uint32_t i = d->names.bucket[hash(name)]; i; i = d->names.sym[i].next)
+		if (d->names.sym[i].scope == scope && decode_same(d->names.sym[i].name, name))
+			return &d->names.sym[i];
 	return NULL;
 }
 
@@ -98,7 +99,7 @@ struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index)
 		stem.len--;
 	}
 	*index = 0;
-	for (uint32_t scope = d->scope;; scope = d->parent[scope]) {
+	for (uint32_t scope = d->names.scope;; scope = d->names.parent[scope]) {
 		struct sym *s = find(d, name, scope);
 
 		if (s && !s->range)
@@ -149,10 +150,10 @@ void emu_program_free(struct emu_program *p)
 	}
 	for (uint32_t i = 0; i < p->ntable; i++)
 		free(p->table[i].pc);
-	for (uint32_t i = 0; i < p->nfiles; i++)
-		free(p->file[i].name);
-	free(p->file);
-	free(p->lines);
+	for (uint32_t i = 0; i < p->source.nfiles; i++)
+		free(p->source.file[i].name);
+	free(p->source.file);
+	free(p->source.lines);
 	free(p->rows);
 	free(p->mma);
 	free(p->op);
@@ -160,21 +161,22 @@ void emu_program_free(struct emu_program *p)
 	free(p->call);
 	free(p->table);
 	free(p->constant);
-	free(p->param);
+	free(p->params.param);
 	free(p);
 }
 
 int decode_add_fixup(struct decoder *d, uint32_t op, struct ptx_slice label, uint32_t table,
 		     uint32_t slot)
 {
-	d->fixup = emu_grow(d->fixup, &d->capfixup, d->nfixup + 1, sizeof(*d->fixup));
-	if (!d->fixup)
+	d->fixups.fixup = emu_grow(d->fixups.fixup, &d->fixups.capfixup, d->fixups.nfixup + 1,
+				   sizeof(*d->fixups.fixup));
+	if (!d->fixups.fixup)
 		return decode_fail(d, "out of memory");
-	d->fixup[d->nfixup++] = (struct fixup) { .op = op,
-						 .label = label,
-						 .scope = d->scope,
-						 .line = d->line,
-						 .table = table,
-						 .slot = slot };
+	d->fixups.fixup[d->fixups.nfixup++] = (struct fixup) { .op = op,
+							       .label = label,
+							       .scope = d->names.scope,
+							       .line = d->line,
+							       .table = table,
+							       .slot = slot };
 	return 0;
 }

@@ -13,7 +13,7 @@ struct emu_op *decode_emit_plain(struct decoder *d, emu_handler *fn)
 	struct emu_program *p = d->program;
 	struct emu_op *op;
 
-	p->op = emu_grow(p->op, &d->capop, p->nop + 1, sizeof(*p->op));
+	p->op = emu_grow(p->op, &d->room.op, p->nop + 1, sizeof(*p->op));
 	if (!p->op)
 		return NULL;
 	op = &p->op[p->nop++];
@@ -63,7 +63,7 @@ uint32_t decode_rows(struct decoder *d, const int32_t *rows, uint32_t n)
 	struct emu_program *p = d->program;
 	uint32_t at = p->nrows;
 
-	p->rows = emu_grow(p->rows, &d->caprows, at + n, sizeof(*p->rows));
+	p->rows = emu_grow(p->rows, &d->room.rows, at + n, sizeof(*p->rows));
 	if (!p->rows) {
 		p->nrows = 0;
 		return UINT32_MAX;
@@ -78,13 +78,15 @@ int32_t decode_constant(struct decoder *d, uint64_t bits, int wide)
 	struct emu_program *p = d->program;
 	uint32_t bytes = wide ? 256 : 128, at = p->constant_bytes;
 
-	for (uint32_t i = 0; i < d->nconstant; i++)
-		if (d->constant[i].bits == bits && d->constant[i].wide == (uint32_t)wide)
-			return d->constant[i].row;
-	p->constant = emu_grow(p->constant, &d->capconst, at + bytes, 1);
-	d->constant =
-		emu_grow(d->constant, &d->capconstant, d->nconstant + 1, sizeof(*d->constant));
-	if (!p->constant || !d->constant)
+	for (uint32_t i = 0; i < d->constants.nconstant; i++)
+		if (d->constants.constant[i].bits == bits &&
+		    d->constants.constant[i].wide == (uint32_t)wide)
+			return d->constants.constant[i].row;
+	p->constant = emu_grow(p->constant, &d->room.constant, at + bytes, 1);
+	d->constants.constant =
+		emu_grow(d->constants.constant, &d->constants.capconstant,
+			 d->constants.nconstant + 1, sizeof(*d->constants.constant));
+	if (!p->constant || !d->constants.constant)
 		return EMU_NO_ROW;
 	for (int i = 0; i < EMU_LANES; i++) {
 		uint32_t low = (uint32_t)bits;
@@ -95,10 +97,10 @@ int32_t decode_constant(struct decoder *d, uint64_t bits, int wide)
 			memcpy(p->constant + at + 4 * i, &low, 4);
 	}
 	p->constant_bytes += bytes;
-	d->constant[d->nconstant].bits = bits;
-	d->constant[d->nconstant].wide = (uint32_t)wide;
-	d->constant[d->nconstant].row = ~(int32_t)at;
-	return d->constant[d->nconstant++].row;
+	d->constants.constant[d->constants.nconstant].bits = bits;
+	d->constants.constant[d->constants.nconstant].wide = (uint32_t)wide;
+	d->constants.constant[d->constants.nconstant].row = ~(int32_t)at;
+	return d->constants.constant[d->constants.nconstant++].row;
 }
 
 int decode_kind_wide(enum emu_kind kind)
@@ -246,11 +248,12 @@ static int32_t symbol(struct decoder *d, const struct ptx_operand *o, enum emu_k
 		return decode_constant(d, s->value + o->bits, wide);
 	sv = decode_find_shared(d, o->name);
 	if (sv)
-		return decode_constant(
-			d,
-			(sv->offset == UINT32_MAX ? d->program->dynamic_align_base : sv->offset) +
-				o->bits,
-			wide);
+		return decode_constant(d,
+				       (sv->offset == UINT32_MAX ?
+						d->program->needs.dynamic_align_base :
+						sv->offset) +
+					       o->bits,
+				       wide);
 	if (decode_find_func(d->module, o->name, &fi))
 		return decode_constant(d, EMU_FUNC_BASE + fi, 1);
 	if (!d->symbols->variable(d->symbols->user, o->name, &space, &address))
@@ -365,17 +368,17 @@ int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_spac
 	int index;
 
 	out->s[0] = EMU_NO_ROW;
-	out->flags = 0;
+	out->mode.flags = 0;
 	if (base->kind == PTX_OPD_INT) {
 		out->imm = off + (int64_t)base->bits;
-		out->flags = EMU_F_NOBASE;
+		out->mode.flags = EMU_F_NOBASE;
 		return 0;
 	}
 	row = decode_register(d, base, &type);
 	if (row != EMU_NO_ROW) {
 		out->s[0] = row;
 		out->imm = off;
-		out->flags = decode_bits(type) == 64 ? EMU_F_ADDR64 : 0;
+		out->mode.flags = decode_bits(type) == 64 ? EMU_F_ADDR64 : 0;
 		return 0;
 	}
 	off += (int64_t)base->bits;
@@ -383,11 +386,11 @@ int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_spac
 	s = decode_lookup(d, base->name, &index);
 	if (s && s->kind == SYM_LOCAL) {
 		out->imm += (int64_t)s->value;
-		out->flags = EMU_F_FRAME;
+		out->mode.flags = EMU_F_FRAME;
 		*space = EMU_S_LOCAL;
 		return 0;
 	}
-	out->flags = EMU_F_NOBASE;
+	out->mode.flags = EMU_F_NOBASE;
 	if (s && s->kind == SYM_KPARAM) {
 		out->imm += (int64_t)s->value;
 		*space = EMU_S_PARAM;
@@ -400,7 +403,8 @@ int decode_address(struct decoder *d, const struct ptx_operand *o, enum emu_spac
 	}
 	sv = decode_find_shared(d, base->name);
 	if (sv) {
-		out->imm += sv->offset == UINT32_MAX ? d->program->dynamic_align_base : sv->offset;
+		out->imm += sv->offset == UINT32_MAX ? d->program->needs.dynamic_align_base :
+						       sv->offset;
 		*space = EMU_S_SHARED;
 		return 0;
 	}

@@ -37,12 +37,12 @@ int decode_use_shared(struct decoder *d, struct ptx_slice name)
 		d->shared[d->nshared].var = v;
 		d->shared[d->nshared].offset = UINT32_MAX; /* unsized: dynamic */
 		if (size) {
-			uint64_t at = decode_align(d->program->shared_bytes, v->align);
+			uint64_t at = decode_align(d->program->needs.shared_bytes, v->align);
 
 			if (at + size > UINT32_MAX / 2)
 				return decode_fail(d, "shared memory too large");
 			d->shared[d->nshared].offset = (uint32_t)at;
-			d->program->shared_bytes = (uint32_t)(at + size);
+			d->program->needs.shared_bytes = (uint32_t)(at + size);
 		}
 		d->nshared++;
 		return 0;
@@ -53,7 +53,7 @@ int decode_use_shared(struct decoder *d, struct ptx_slice name)
 /* Function-scope shared variables, before anything depends on where dynamic memory begins. */
 int decode_place_shared(struct decoder *d)
 {
-	uint64_t at = d->program->shared_bytes;
+	uint64_t at = d->program->needs.shared_bytes;
 
 	for (uint32_t i = 0; i < d->program->nfunc; i++) {
 		const struct ptx_func *f = d->program->func[i].ast;
@@ -71,11 +71,11 @@ int decode_place_shared(struct decoder *d)
 	}
 	if (at > UINT32_MAX / 2)
 		return decode_fail(d, "shared memory too large");
-	d->program->dynamic_align_base = (uint32_t)decode_align(at, 16);
+	d->program->needs.dynamic_align_base = (uint32_t)decode_align(at, 16);
 	for (uint32_t i = 0; i < d->nshared; i++)
 		if (d->shared[i].offset == UINT32_MAX)
-			d->program->dynamic_align_base = (uint32_t)decode_align(
-				d->program->dynamic_align_base, d->shared[i].var->align);
+			d->program->needs.dynamic_align_base = (uint32_t)decode_align(
+				d->program->needs.dynamic_align_base, d->shared[i].var->align);
 	return 0;
 }
 
@@ -110,12 +110,12 @@ int decode_declare_var(struct decoder *d, const struct ptx_var *v)
 		if (!s)
 			return decode_fail(d, "out of memory");
 		if (!size) {
-			s->value = p->dynamic_align_base;
+			s->value = p->needs.dynamic_align_base;
 			return 0;
 		}
-		p->shared_bytes = (uint32_t)decode_align(p->shared_bytes, v->align);
-		s->value = p->shared_bytes;
-		p->shared_bytes += (uint32_t)size;
+		p->needs.shared_bytes = (uint32_t)decode_align(p->needs.shared_bytes, v->align);
+		s->value = p->needs.shared_bytes;
+		p->needs.shared_bytes += (uint32_t)size;
 		return 0;
 	case PTX_SPACE_LOCAL:
 	case PTX_SPACE_PARAM:
@@ -164,9 +164,9 @@ int decode_kernel_params(struct decoder *d, const struct ptx_func *f)
 	struct emu_program *p = d->program;
 	uint64_t at = 0;
 
-	p->nparam = f->nparam;
-	p->param = calloc(f->nparam ? f->nparam : 1, sizeof(*p->param));
-	if (!p->param)
+	p->params.n = f->nparam;
+	p->params.param = calloc(f->nparam ? f->nparam : 1, sizeof(*p->params.param));
+	if (!p->params.param)
 		return decode_fail(d, "out of memory");
 	for (uint32_t i = 0; i < f->nparam; i++) {
 		struct sym *s = decode_declare(d, f->param[i].name, SYM_KPARAM);
@@ -177,10 +177,10 @@ int decode_kernel_params(struct decoder *d, const struct ptx_func *f)
 			return decode_fail(d, "parameters too large");
 		s->value = at;
 		s->size = size;
-		p->param[i].offset = (uint32_t)at;
-		p->param[i].size = (uint32_t)size;
+		p->params.param[i].offset = (uint32_t)at;
+		p->params.param[i].size = (uint32_t)size;
 		at += size;
 	}
-	p->param_bytes = (uint32_t)at;
+	p->params.bytes = (uint32_t)at;
 	return 0;
 }

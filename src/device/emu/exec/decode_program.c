@@ -19,7 +19,7 @@ static int add_function(struct decoder *d, const struct ptx_func *f, uint32_t in
 	for (uint32_t i = 0; i < p->nfunc; i++)
 		if (p->func[i].ast == f)
 			return 0;
-	p->func = emu_grow(p->func, &d->capfunc, p->nfunc + 1, sizeof(*p->func));
+	p->func = emu_grow(p->func, &d->room.func, p->nfunc + 1, sizeof(*p->func));
 	if (!p->func)
 		return decode_fail(d, "out of memory");
 	memset(&p->func[p->nfunc], 0, sizeof(*p->func));
@@ -110,22 +110,23 @@ static int instruction(struct decoder *d, const struct ptx_insn *in)
 
 static void scope_open(struct decoder *d)
 {
-	d->parent = emu_grow(d->parent, &d->capscope, d->nscope + 1, sizeof(*d->parent));
-	if (!d->parent)
+	d->names.parent = emu_grow(d->names.parent, &d->names.capscope, d->names.nscope + 1,
+				   sizeof(*d->names.parent));
+	if (!d->names.parent)
 		return;
-	d->parent[d->nscope] = d->nscope ? d->scope : 0;
-	d->scope = d->nscope++;
+	d->names.parent[d->names.nscope] = d->names.nscope ? d->names.scope : 0;
+	d->names.scope = d->names.nscope++;
 }
 
 static void forget(struct decoder *d)
 {
-	for (uint32_t i = 1; i < d->nsym; i++)
-		free(d->sym[i].row);
-	d->nsym = 0;
-	memset(d->bucket, 0, sizeof(d->bucket));
-	d->nscope = 0;
-	d->scope = 0;
-	d->nfixup = 0;
+	for (uint32_t i = 1; i < d->names.nsym; i++)
+		free(d->names.sym[i].row);
+	d->names.nsym = 0;
+	memset(d->names.bucket, 0, sizeof(d->names.bucket));
+	d->names.nscope = 0;
+	d->names.scope = 0;
+	d->fixups.nfixup = 0;
 }
 
 static int statements(struct decoder *d, const struct ptx_func *f)
@@ -138,11 +139,11 @@ static int statements(struct decoder *d, const struct ptx_func *f)
 		switch (s->kind) {
 		case PTX_STMT_OPEN:
 			scope_open(d);
-			if (!d->parent)
+			if (!d->names.parent)
 				return decode_fail(d, "out of memory");
 			break;
 		case PTX_STMT_CLOSE:
-			d->scope = d->parent[d->scope];
+			d->names.scope = d->names.parent[d->names.scope];
 			break;
 		case PTX_STMT_LABEL:
 			sym = decode_declare(d, s->label, SYM_LABEL);
@@ -178,12 +179,12 @@ static int statements(struct decoder *d, const struct ptx_func *f)
 
 static int resolve(struct decoder *d)
 {
-	for (uint32_t i = 0; i < d->nfixup; i++) {
-		const struct fixup *x = &d->fixup[i];
+	for (uint32_t i = 0; i < d->fixups.nfixup; i++) {
+		const struct fixup *x = &d->fixups.fixup[i];
 		struct sym *s;
 		int index;
 
-		d->scope = x->scope;
+		d->names.scope = x->scope;
 		d->line = x->line;
 		s = decode_lookup(d, x->label, &index);
 		if (!s || s->kind != SYM_LABEL)
@@ -203,7 +204,7 @@ static int prepare(struct decoder *d, uint32_t index)
 	d->func_index = index;
 	forget(d);
 	scope_open(d);
-	if (!d->parent)
+	if (!d->names.parent)
 		return decode_fail(d, "out of memory");
 	if (!index)
 		return decode_kernel_params(d, d->func->ast);
@@ -227,9 +228,9 @@ static int function(struct decoder *d, uint32_t index)
 	uint32_t first = p->nop;
 	struct emu_op *op;
 
-	if (index == 0 && p->param) {
-		free(p->param);
-		p->param = NULL;
+	if (index == 0 && p->params.param) {
+		free(p->params.param);
+		p->params.param = NULL;
 	}
 	if (prepare(d, index))
 		return -1;
@@ -270,21 +271,21 @@ static void add_sizes(struct emu_program *p, uint32_t f, uint32_t depth, uint8_t
 
 	frame += p->func[f].frame_bytes;
 	local += p->func[f].local_bytes;
-	if (frame > p->frame_total)
-		p->frame_total = frame;
-	if (local > p->local_total)
-		p->local_total = local;
-	if (depth + 2 > p->max_depth)
-		p->max_depth = depth + 2;
+	if (frame > p->needs.frame_total)
+		p->needs.frame_total = frame;
+	if (local > p->needs.local_total)
+		p->needs.local_total = local;
+	if (depth + 2 > p->needs.max_depth)
+		p->needs.max_depth = depth + 2;
 	on_path[f] = 1;
-	for (uint32_t i = p->func[f].entry; i < end && !p->uses_recursion; i++) {
+	for (uint32_t i = p->func[f].entry; i < end && !p->needs.uses_recursion; i++) {
 		if (p->op[i].cls == EMU_C_CALL_INDIRECT || p->op[i].fn == emu_h_alloca) {
-			p->uses_recursion = 1; /* as deep as it gets, nobody knows */
+			p->needs.uses_recursion = 1; /* as deep as it gets, nobody knows */
 		} else if (p->op[i].cls == EMU_C_CALL) {
 			uint32_t callee = p->call[p->op[i].target].func;
 
 			if (on_path[callee] || depth > 64)
-				p->uses_recursion = 1;
+				p->needs.uses_recursion = 1;
 			else
 				add_sizes(p, callee, depth + 1, on_path, frame, local);
 		}
@@ -301,14 +302,14 @@ static int finish(struct decoder *d)
 		return decode_fail(d, "out of memory");
 	add_sizes(p, 0, 0, on_path, 0, 0);
 	free(on_path);
-	if (p->uses_recursion) {
-		p->frame_total += RECURSION_FRAMES;
-		p->local_total += RECURSION_LOCAL;
-		p->max_depth = 1024;
+	if (p->needs.uses_recursion) {
+		p->needs.frame_total += RECURSION_FRAMES;
+		p->needs.local_total += RECURSION_LOCAL;
+		p->needs.max_depth = 1024;
 	}
-	p->nreg = p->func[0].frame_bytes / 128 < 16 ? 16 : p->func[0].frame_bytes / 128;
-	if (p->nreg > 255)
-		p->nreg = 255;
+	p->needs.nreg = p->func[0].frame_bytes / 128 < 16 ? 16 : p->func[0].frame_bytes / 128;
+	if (p->needs.nreg > 255)
+		p->needs.nreg = 255;
 	return 0;
 }
 
@@ -344,11 +345,11 @@ struct emu_program *emu_decode(const struct ptx_module *module, const struct ptx
 out:
 	if (d) {
 		forget(d);
-		free(d->sym);
-		free(d->parent);
-		free(d->fixup);
+		free(d->names.sym);
+		free(d->names.parent);
+		free(d->fixups.fixup);
 		free(d->shared);
-		free(d->constant);
+		free(d->constants.constant);
 		free(d);
 	}
 	if (rc) {

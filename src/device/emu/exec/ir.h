@@ -50,6 +50,11 @@ enum emu_space {
 	EMU_S_PARAM,
 };
 
+struct emu_mode {
+	uint8_t rounding; /* enum emu_rounding */
+	uint8_t flags;    /* EMU_F_* */
+};
+
 struct emu_op {
 	emu_handler *fn;
 	emu_handler *inner; /* what a floating-point environment wrapper runs */
@@ -61,10 +66,9 @@ struct emu_op {
 	uint8_t size;   /* memory: bytes of one element */
 	uint8_t vec;    /* memory: elements */
 	uint8_t is_signed;
-	uint8_t type;     /* enum ptx_type */
-	uint8_t wide;     /* memory: destination rows are 8 bytes a lane; address: 8 bytes a lane */
-	uint8_t rounding; /* enum emu_rounding */
-	uint8_t flags;    /* EMU_F_* */
+	uint8_t type; /* enum ptx_type */
+	uint8_t wide; /* memory: destination rows are 8 bytes a lane; address: 8 bytes a lane */
+	struct emu_mode mode;
 	int32_t guard;    /* row of the predicate; EMU_NO_ROW: none */
 	int32_t d;        /* destination row */
 	int32_t s[4];     /* source rows */
@@ -133,11 +137,36 @@ struct emu_file {
 	char *name;
 };
 
-struct emu_program {
+/* Where the operations come from. */
+struct emu_source {
 	struct emu_line *lines; /* by pc */
 	uint32_t nlines;
 	struct emu_file *file;
 	uint32_t nfiles;
+};
+
+/* The kernel's parameter block. */
+struct emu_params {
+	uint32_t bytes;
+	uint32_t n;
+	struct {
+		uint32_t offset, size;
+	} * param;
+};
+
+/* What a block or a warp of the kernel needs. */
+struct emu_needs {
+	uint32_t shared_bytes;       /* static */
+	uint32_t dynamic_align_base; /* where dynamic shared memory begins */
+	uint32_t frame_total;        /* register bytes per warp, the deepest call chain included */
+	uint32_t local_total;        /* local bytes per lane, likewise */
+	uint32_t max_depth;
+	uint32_t nreg; /* an estimate of 32-bit registers per thread */
+	uint8_t uses_recursion;
+};
+
+struct emu_program {
+	struct emu_source source;
 	struct emu_op *op;
 	uint32_t nop;
 	struct emu_func *func;
@@ -152,18 +181,8 @@ struct emu_program {
 	uint32_t ntable;
 	uint8_t *constant; /* constant rows */
 	uint32_t constant_bytes;
-	uint32_t param_bytes; /* of the kernel's parameter block */
-	uint32_t nparam;
-	struct {
-		uint32_t offset, size;
-	} * param;
-	uint32_t shared_bytes;       /* static */
-	uint32_t dynamic_align_base; /* where dynamic shared memory begins */
-	uint32_t frame_total;        /* register bytes per warp, the deepest call chain included */
-	uint32_t local_total;        /* local bytes per lane, likewise */
-	uint32_t max_depth;
-	uint32_t nreg; /* an estimate of 32-bit registers per thread */
-	uint8_t uses_recursion;
+	struct emu_params params;
+	struct emu_needs needs;
 };
 
 /* Where the module's symbols live; filled by the module loader. */

@@ -78,8 +78,8 @@ static uint64_t *object(struct emu_warp *w, const struct emu_op *op, uint32_t i)
 {
 	uint64_t a = (uint64_t)op->imm;
 
-	if (!(op->flags & EMU_F_NOBASE))
-		a += op->flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i];
+	if (!(op->mode.flags & EMU_F_NOBASE))
+		a += op->mode.flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i];
 	return emu_translate(w, (int)i, op->space, a, 8, 8);
 }
 
@@ -124,7 +124,7 @@ int emu_h_mbarrier_test(struct emu_warp *w, const struct emu_op *op, uint32_t ma
 	}
 	PRED(w, op->d) = (PRED(w, op->d) & ~mask) | yes;
 	if (yes != mask)
-		w->yield = 1;
+		w->progress.yield = 1;
 	return 0;
 }
 

@@ -69,13 +69,13 @@ void *emu_translate(struct emu_warp *w, int lane, enum emu_space space, uint64_t
 		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "shared address out of bounds");
 		return NULL;
 	case EMU_S_LOCAL:
-		if (size <= w->local_stride && addr <= w->local_stride - size)
-			return w->local + (size_t)lane * w->local_stride + addr;
+		if (size <= w->store.stride && addr <= w->store.stride - size)
+			return w->store.local + (size_t)lane * w->store.stride + addr;
 		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "local address out of bounds");
 		return NULL;
 	case EMU_S_PARAM:
-		if (size <= b->grid->program->param_bytes &&
-		    addr <= b->grid->program->param_bytes - size)
+		if (size <= b->grid->program->params.bytes &&
+		    addr <= b->grid->program->params.bytes - size)
 			return b->grid->param + addr;
 		emu_fault(w, lane, EMU_FAULT_ADDRESS, shown, "parameter address out of bounds");
 		return NULL;
@@ -89,11 +89,11 @@ static inline uint64_t lane_address(struct emu_warp *w, const struct emu_op *op,
 {
 	uint64_t a = (uint64_t)op->imm;
 
-	if (op->flags & EMU_F_FRAME)
-		return a + w->llocal[i];
-	if (op->flags & EMU_F_NOBASE)
+	if (op->mode.flags & EMU_F_FRAME)
+		return a + w->lane.local[i];
+	if (op->mode.flags & EMU_F_NOBASE)
 		return a;
-	return a + (op->flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]);
+	return a + (op->mode.flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]);
 }
 
 static inline uint64_t load_element(const void *p, uint32_t size, int is_signed)
@@ -488,9 +488,9 @@ __attribute__((target("cx16"))) int emu_h_atom128(struct emu_warp *w, const stru
 int emu_h_cp_async(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	EACH (i) {
-		uint64_t dst =
-			(op->flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]) +
-			(uint64_t)op->imm;
+		uint64_t dst = (op->mode.flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] :
+								ROW32(w, op->s[0])[i]) +
+			       (uint64_t)op->imm;
 		uint64_t src = ROW64(w, op->s[1])[i] + op->target;
 		uint32_t n = op->s[2] == EMU_NO_ROW ? op->size : ROW32(w, op->s[2])[i];
 		void *to = emu_translate(w, (int)i, EMU_S_SHARED, dst, op->size, op->size);

@@ -53,7 +53,7 @@ int emu_h_vote(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	uint32_t p = PRED(w, op->s[0]), r;
 
-	if (op->flags & EMU_F_SAT) /* negated */
+	if (op->mode.flags & EMU_F_SAT) /* negated */
 		p = ~p;
 	p &= mask;
 	if (op->sub == EMU_V_BALLOT) {

@@ -22,7 +22,7 @@ static uint64_t argument(struct emu_warp *w, const struct emu_op *op, uint32_t l
 
 	if (op->extra[k] != EMU_NO_ROW)
 		memcpy(&v,
-		       w->local + (size_t)lane * w->local_stride + w->llocal[lane] +
+		       w->store.local + (size_t)lane * w->store.stride + w->lane.local[lane] +
 			       (uint32_t)op->extra[k],
 		       size);
 	return v;
@@ -32,8 +32,9 @@ static void result(struct emu_warp *w, const struct emu_op *op, uint32_t lane, c
 		   uint32_t size)
 {
 	if (op->target != UINT32_MAX)
-		memcpy(w->local + (size_t)lane * w->local_stride + w->llocal[lane] + op->target, v,
-		       size);
+		memcpy(w->store.local + (size_t)lane * w->store.stride + w->lane.local[lane] +
+			       op->target,
+		       v, size);
 }
 
 /* A string of the device, bounded; -1 with the fault filled. */
@@ -170,8 +171,8 @@ int emu_h_assertfail(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		return -1;
 	fprintf(stderr, "%s:%u: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n",
 		file, (unsigned int)argument(w, op, lane, 2, 4), function, w->block->ctaid[0],
-		w->block->ctaid[1], w->block->ctaid[2], w->tid[0][lane], w->tid[1][lane],
-		w->tid[2][lane], message);
+		w->block->ctaid[1], w->block->ctaid[2], w->lane.tid[0][lane], w->lane.tid[1][lane],
+		w->lane.tid[2][lane], message);
 	snprintf(where, sizeof(where), "assertion failed");
 	return emu_fault(w, (int)lane, EMU_FAULT_ASSERT, 0, where);
 }

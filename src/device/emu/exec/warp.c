@@ -32,7 +32,7 @@ int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t a
 	g->fault.pc = w->op ? (uint32_t)(w->op - g->program->op) : UINT32_MAX;
 	for (int k = 0; k < 3; k++) {
 		g->fault.block[k] = w->block->ctaid[k];
-		g->fault.thread[k] = w->tid[k][lane & 31];
+		g->fault.thread[k] = w->lane.tid[k][lane & 31];
 	}
 	strncpy(g->fault.what, what, sizeof(g->fault.what) - 1);
 	atomic_store(&g->failed, 2);
@@ -42,7 +42,7 @@ int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t a
 static void spill(struct emu_warp *w)
 {
 	EACH (w->mask, i)
-		w->lpc[i] = w->pc;
+		w->lane.pc[i] = w->pc;
 	w->mask = 0;
 }
 
@@ -57,34 +57,35 @@ static void choose(struct emu_warp *w)
 	EACH (w->ready, i) {
 		if (!found)
 			best = i;
-		else if (w->rotate) {
-			if ((int32_t)(w->stamp[i] - w->stamp[best]) < 0)
+		else if (w->progress.rotate) {
+			if ((int32_t)(w->lane.stamp[i] - w->lane.stamp[best]) < 0)
 				best = i;
-		} else if (w->ldepth[i] > w->ldepth[best] ||
-			   (w->ldepth[i] == w->ldepth[best] && w->lpc[i] < w->lpc[best])) {
+		} else if (w->lane.depth[i] > w->lane.depth[best] ||
+			   (w->lane.depth[i] == w->lane.depth[best] &&
+			    w->lane.pc[i] < w->lane.pc[best])) {
 			best = i;
 		}
 		found = 1;
 	}
 	if (!found)
 		return;
-	w->clock++;
-	w->pc = w->lpc[best];
-	w->depth = w->ldepth[best];
-	w->frame_off = w->lframe[best];
-	w->frame = w->regs + w->frame_off;
+	w->progress.clock++;
+	w->pc = w->lane.pc[best];
+	w->depth = w->lane.depth[best];
+	w->frame_off = w->lane.frame[best];
+	w->frame = w->store.regs + w->frame_off;
 	EACH (w->ready, i) {
-		if (w->ldepth[i] != w->depth || w->lframe[i] != w->frame_off)
+		if (w->lane.depth[i] != w->depth || w->lane.frame[i] != w->frame_off)
 			continue;
-		if (w->lpc[i] == w->pc) {
+		if (w->lane.pc[i] == w->pc) {
 			w->mask |= 1u << i;
-			w->stamp[i] = w->clock;
-		} else if (w->lpc[i] > w->pc && w->lpc[i] < w->stop) {
-			w->stop = w->lpc[i];
+			w->lane.stamp[i] = w->progress.clock;
+		} else if (w->lane.pc[i] > w->pc && w->lane.pc[i] < w->stop) {
+			w->stop = w->lane.pc[i];
 		}
 	}
 	others = w->ready & ~w->mask;
-	w->quantum = others ? QUANTUM : UINT32_MAX;
+	w->progress.quantum = others ? QUANTUM : UINT32_MAX;
 }
 
 /* Lanes of mask end. */
@@ -114,9 +115,9 @@ static void branch(struct emu_warp *w, const struct emu_op *op, uint32_t taken)
 		w->pc++;
 	} else {
 		EACH (taken, i)
-			w->lpc[i] = op->target;
+			w->lane.pc[i] = op->target;
 		EACH (rest, i)
-			w->lpc[i] = w->pc + 1;
+			w->lane.pc[i] = w->pc + 1;
 		choose(w);
 	}
 }
@@ -128,12 +129,12 @@ static int branch_indexed(struct emu_warp *w, const struct emu_op *op, uint32_t 
 	uint32_t rest = w->mask & ~taken;
 
 	EACH (rest, i)
-		w->lpc[i] = w->pc + 1;
+		w->lane.pc[i] = w->pc + 1;
 	EACH (taken, i) {
 		if (index[i] >= t->n)
 			return emu_fault(w, (int)i, EMU_FAULT_PC, index[i],
 					 "brx.idx index out of range");
-		w->lpc[i] = t->pc[index[i]];
+		w->lane.pc[i] = t->pc[index[i]];
 	}
 	choose(w);
 	return 0;
@@ -145,32 +146,33 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 	const struct emu_program *p = w->block->grid->program;
 	uint32_t frame = w->frame_off + (uint32_t)op->imm, size = (uint32_t)op->extra[0];
 
-	if (w->depth + 1 >= p->max_depth || frame + f->frame_bytes > p->frame_total)
+	if (w->depth + 1 >= p->needs.max_depth || frame + f->frame_bytes > p->needs.frame_total)
 		return emu_fault(w, __builtin_ctz(mask), EMU_FAULT_STACK, 0, "call stack overflow");
 	EACH (mask, i) {
-		struct emu_frame_rec *r = &w->stack[w->depth * EMU_LANES + i];
-		uint8_t *local = w->local + (size_t)i * w->local_stride;
-		uint32_t base = w->llocal[i] + size + ((w->lextra[i] + 15) & ~15u);
+		struct emu_frame_rec *r = &w->store.stack[w->depth * EMU_LANES + i];
+		uint8_t *local = w->store.local + (size_t)i * w->store.stride;
+		uint32_t base = w->lane.local[i] + size + ((w->lane.extra[i] + 15) & ~15u);
 
-		if (base + f->local_bytes > w->local_stride)
+		if (base + f->local_bytes > w->store.stride)
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, 0, "local stack overflow");
 		for (uint32_t k = 0; k < c->nin; k++)
 			memcpy(local + base +
 				       (op->cls == EMU_C_CALL_INDIRECT ? f->param_at[k] :
 									 c->in[k].to),
-			       local + w->llocal[i] + c->in[k].from, c->in[k].size);
+			       local + w->lane.local[i] + c->in[k].from, c->in[k].size);
 		r->pc = w->pc + 1;
 		r->frame = w->frame_off;
-		r->local = w->llocal[i];
-		r->extra = w->lextra[i];
-		w->lextra[i] = 0;
-		w->llocal[i] = base;
-		w->lframe[i] = frame;
-		w->ldepth[i] = w->depth + 1;
-		w->lpc[i] = f->entry;
+		r->local = w->lane.local[i];
+		r->extra = w->lane.extra[i];
+		w->lane.extra[i] = 0;
+		w->lane.local[i] = base;
+		w->lane.frame[i] = frame;
+		w->lane.depth[i] = w->depth + 1;
+		w->lane.pc[i] = f->entry;
 	}
 	for (uint32_t k = 0; k < c->nrin; k++)
-		memcpy(w->regs + frame + c->rin[k].to, emu_row(w, c->rin[k].from), c->rin[k].bytes);
+		memcpy(w->store.regs + frame + c->rin[k].to, emu_row(w, c->rin[k].from),
+		       c->rin[k].bytes);
 	return 0;
 }
 
@@ -181,7 +183,7 @@ static int call(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	uint32_t rest = w->mask & ~mask;
 
 	EACH (rest, i)
-		w->lpc[i] = w->pc + 1;
+		w->lane.pc[i] = w->pc + 1;
 	if (op->cls == EMU_C_CALL) {
 		if (enter(w, op, c, &p->func[c->func], mask))
 			return -1;
@@ -216,37 +218,37 @@ static void ret(struct emu_warp *w, uint32_t mask)
 
 	if (!w->depth) {
 		EACH (rest, i)
-			w->lpc[i] = w->pc + 1;
+			w->lane.pc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);
 		return;
 	}
 	EACH (rest, i)
-		w->lpc[i] = w->pc + 1;
+		w->lane.pc[i] = w->pc + 1;
 	EACH (mask, i) {
-		const struct emu_frame_rec *r = &w->stack[(w->depth - 1) * EMU_LANES + i];
+		const struct emu_frame_rec *r = &w->store.stack[(w->depth - 1) * EMU_LANES + i];
 		const struct emu_op *at = &p->op[r->pc - 1];
 		const struct emu_call *c = &p->call[at->target];
 		const struct emu_func *f = &p->func[w->op->target];
-		uint8_t *local = w->local + (size_t)i * w->local_stride;
+		uint8_t *local = w->store.local + (size_t)i * w->store.stride;
 
 		for (uint32_t k = 0; k < c->nout; k++)
 			memcpy(local + r->local + c->out[k].to,
-			       local + w->llocal[i] +
+			       local + w->lane.local[i] +
 				       (at->cls == EMU_C_CALL_INDIRECT ? f->ret_at[k] :
 									 c->out[k].from),
 			       c->out[k].size);
 		for (uint32_t k = 0; k < c->nrout; k++) {
 			uint32_t lane = c->rout[k].bytes / EMU_LANES;
 
-			memcpy(w->regs + r->frame + c->rout[k].to + i * lane,
+			memcpy(w->store.regs + r->frame + c->rout[k].to + i * lane,
 			       w->frame + c->rout[k].from + i * lane, lane);
 		}
-		w->llocal[i] = r->local;
-		w->lextra[i] = r->extra;
-		w->lframe[i] = r->frame;
-		w->ldepth[i] = w->depth - 1;
-		w->lpc[i] = r->pc;
+		w->lane.local[i] = r->local;
+		w->lane.extra[i] = r->extra;
+		w->lane.frame[i] = r->frame;
+		w->lane.depth[i] = w->depth - 1;
+		w->lane.pc[i] = r->pc;
 	}
 	choose(w);
 }
@@ -273,7 +275,7 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		bar->expected = ROW32(w, op->s[1])[first];
 	if (op->sub >= 2) {
 		pred = PRED(w, op->s[2]);
-		pred = (op->flags & EMU_F_SAT ? ~pred : pred) & mask;
+		pred = (op->mode.flags & EMU_F_SAT ? ~pred : pred) & mask;
 		bar->pred_count += (uint32_t)__builtin_popcount(pred);
 		bar->pred_or |= pred != 0;
 		bar->pred_and &= pred == mask;
@@ -286,11 +288,11 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		return 0;
 	}
 	EACH (mask, i) {
-		w->lpc[i] = w->pc;
-		w->lbar[i] = id;
+		w->lane.pc[i] = w->pc;
+		w->lane.bar[i] = id;
 	}
 	EACH (rest, i)
-		w->lpc[i] = w->pc + 1;
+		w->lane.pc[i] = w->pc + 1;
 	bar->arrived += n;
 	w->barred |= mask;
 	w->ready &= ~mask;
@@ -307,27 +309,27 @@ static void warp_barrier(struct emu_warp *w, const struct emu_op *op, uint32_t m
 	uint32_t need = ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live, here = mask,
 		 rest = w->mask & ~mask;
 
-	if (!(need & ~here) || w->force) {
-		w->force = 0;
+	if (!(need & ~here) || w->progress.force) {
+		w->progress.force = 0;
 		w->pc++;
 		return;
 	}
 	EACH (w->sync, i)
-		if (ops[w->lpc[i]].cls == EMU_C_BARWARP)
+		if (ops[w->lane.pc[i]].cls == EMU_C_BARWARP)
 			here |= 1u << i;
 	EACH (rest, i)
-		w->lpc[i] = w->pc + 1;
+		w->lane.pc[i] = w->pc + 1;
 	if (need & ~here) {
 		EACH (mask, i)
-			w->lpc[i] = w->pc;
+			w->lane.pc[i] = w->pc;
 		w->sync |= mask;
 		w->ready &= ~mask;
 	} else {
 		EACH (mask, i)
-			w->lpc[i] = w->pc + 1;
+			w->lane.pc[i] = w->pc + 1;
 		here &= w->sync & need;
 		EACH (here, i)
-			w->lpc[i]++;
+			w->lane.pc[i]++;
 		w->sync &= ~here;
 		w->ready |= here;
 	}
@@ -342,20 +344,20 @@ static int warp_sync(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	need = op->s[3] == EMU_NO_ROW ? mask : ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live;
 	if (need & ~mask) {
 		EACH (w->sync, i)
-			if (w->lpc[i] == w->pc && w->lframe[i] == w->frame_off &&
-			    w->ldepth[i] == w->depth)
+			if (w->lane.pc[i] == w->pc && w->lane.frame[i] == w->frame_off &&
+			    w->lane.depth[i] == w->depth)
 				waiting |= 1u << i;
-		if ((need & ~(mask | waiting)) && !w->force) {
+		if ((need & ~(mask | waiting)) && !w->progress.force) {
 			EACH (mask, i)
-				w->lpc[i] = w->pc;
+				w->lane.pc[i] = w->pc;
 			EACH (rest, i)
-				w->lpc[i] = w->pc + 1;
+				w->lane.pc[i] = w->pc + 1;
 			w->sync |= mask;
 			w->ready &= ~mask;
 			choose(w);
 			return 0;
 		}
-		w->force = 0;
+		w->progress.force = 0;
 		waiting &= need;
 		w->sync &= ~waiting;
 		w->ready |= waiting;
@@ -394,7 +396,7 @@ static int control(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		uint32_t rest = w->mask & ~mask;
 
 		EACH (rest, i)
-			w->lpc[i] = w->pc + 1;
+			w->lane.pc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);
 		return 0;
@@ -417,8 +419,8 @@ enum emu_run emu_warp_run(struct emu_warp *w, uint32_t budget)
 
 	if (!w->mask)
 		choose(w);
-	w->yield = 0;
-	w->round_began = w->count;
+	w->progress.yield = 0;
+	w->progress.round_began = w->progress.count;
 	while (w->mask) {
 		const struct emu_op *op = &ops[w->pc];
 		uint32_t mask = w->mask;
@@ -429,7 +431,8 @@ enum emu_run emu_warp_run(struct emu_warp *w, uint32_t budget)
 			mask &= op->guard_negated ? ~p : p;
 		}
 		w->op = op;
-		w->count += mask == EMU_FULL ? EMU_LANES : (uint32_t)__builtin_popcount(mask);
+		w->progress.count +=
+			mask == EMU_FULL ? EMU_LANES : (uint32_t)__builtin_popcount(mask);
 		if (op->cls == EMU_C_ALU) {
 			if (mask && op->fn(w, op, mask))
 				return EMU_RUN_FAULT;
@@ -440,15 +443,15 @@ enum emu_run emu_warp_run(struct emu_warp *w, uint32_t budget)
 		if (w->pc >= w->stop) {
 			spill(w);
 			choose(w);
-		} else if (w->quantum != UINT32_MAX && !--w->quantum) {
+		} else if (w->progress.quantum != UINT32_MAX && !--w->progress.quantum) {
 			spill(w);
-			w->rotate = !w->rotate;
+			w->progress.rotate = !w->progress.rotate;
 			choose(w);
 		}
-		if (!--budget || w->yield) {
-			if (w->yield && (w->ready & ~w->mask)) {
+		if (!--budget || w->progress.yield) {
+			if (w->progress.yield && (w->ready & ~w->mask)) {
 				spill(w);
-				w->rotate = 1;
+				w->progress.rotate = 1;
 				choose(w);
 			}
 			return EMU_RUN_MORE;

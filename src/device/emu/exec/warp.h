@@ -64,34 +64,49 @@ struct emu_frame_rec {
 	uint32_t pc, frame, local, extra;
 };
 
+/* What belongs to a warp's functions while they run. */
+struct emu_store {
+	uint8_t *regs;  /* the whole register stack */
+	uint8_t *local; /* lane l: local + l * stride */
+	uint32_t stride;
+	struct emu_frame_rec *stack; /* [depth * 32 + lane] */
+};
+
+/* What each lane has for itself. */
+struct emu_lanes {
+	uint32_t tid[3][EMU_LANES];
+	uint32_t pc[EMU_LANES], depth[EMU_LANES], frame[EMU_LANES], local[EMU_LANES];
+	uint32_t extra[EMU_LANES]; /* bytes of alloca behind the running function's local frame */
+	uint32_t bar[EMU_LANES];
+	uint32_t stamp[EMU_LANES]; /* of `clock`, when its group last ran */
+};
+
+/* How far the warp has come, and who of its groups is next. */
+struct emu_progress {
+	uint32_t clock;
+	uint32_t quantum;     /* until the next group may run */
+	uint8_t rotate;       /* the longest waiting group is next, not the one at the lowest pc */
+	uint8_t yield;        /* the other warps are next */
+	uint8_t force;        /* a warp-level sync continues with the lanes that have come */
+	uint64_t count;       /* thread instructions */
+	uint64_t round_began; /* count when the warp was last called */
+};
+
 struct emu_warp {
 	uint8_t *frame; /* register rows of the running function */
 	const uint8_t *constant;
 	struct emu_block *block;
-	uint8_t *regs;  /* the whole register stack */
-	uint8_t *local; /* lane l: local + l * local_stride */
-	uint32_t local_stride;
+	struct emu_store store;
 	uint32_t id;       /* in the block */
 	uint32_t pc, mask; /* of the running group */
 	uint32_t depth, frame_off;
 	uint32_t stop;              /* pc at which another group waits */
 	uint32_t live, ready, sync; /* lanes: not exited; may run; wait in a warp-level sync */
 	uint32_t barred;            /* lanes that wait at a block barrier */
-	uint32_t tid[3][EMU_LANES];
-	uint32_t lpc[EMU_LANES], ldepth[EMU_LANES], lframe[EMU_LANES], llocal[EMU_LANES];
-	uint32_t lextra[EMU_LANES]; /* bytes of alloca behind the running function's local frame */
-	uint32_t lbar[EMU_LANES];
-	uint32_t stamp[EMU_LANES];
-	uint32_t clock;
-	uint32_t quantum;     /* until the next group gets its turn */
-	uint8_t rotate;       /* the longest waiting group is next, not the one at the lowest pc */
-	uint8_t yield;        /* the other warps are next */
-	uint8_t force;        /* a warp-level sync continues with the lanes that have come */
-	uint64_t count;       /* thread instructions */
-	uint64_t round_began; /* count at the beginning of this turn */
-	struct emu_frame_rec *stack; /* [depth * 32 + lane] */
-	struct emu_range cache;      /* the last allocation hit */
-	const struct emu_op *op;     /* the running one, for a fault's line */
+	struct emu_lanes lane;
+	struct emu_progress progress;
+	struct emu_range cache;  /* the last allocation hit */
+	const struct emu_op *op; /* the running one, for a fault's line */
 };
 
 struct emu_barrier {
