@@ -27,16 +27,23 @@
 #define PAGE 8192
 #define TEXT_OF(name) #name
 #define SYMBOL(name) TEXT_OF(name)
-#define F(name) __typeof__(&name) name##_p;
+#define F(name) __typeof__(&name) name##_p
 
 static struct {
-	F(cuInit)
-	F(cuDeviceGet)
-	F(cuDevicePrimaryCtxRetain)
-	F(cuCtxSetCurrent)
-	F(cuMemAlloc) F(cuMemFree) F(cuStreamCreateWithPriority) F(cuMemsetD8Async)
-		F(cuStreamSynchronize) F(cuMemHostRegister) F(cuMemAllocAsync) F(cuMemFreeAsync)
-			F(cuDeviceGetDefaultMemPool) F(cuMemPoolSetAttribute)
+	F(cuInit);
+	F(cuDeviceGet);
+	F(cuDevicePrimaryCtxRetain);
+	F(cuCtxSetCurrent);
+	F(cuMemAlloc);
+	F(cuMemFree);
+	F(cuStreamCreateWithPriority);
+	F(cuMemsetD8Async);
+	F(cuStreamSynchronize);
+	F(cuMemHostRegister);
+	F(cuMemAllocAsync);
+	F(cuMemFreeAsync);
+	F(cuDeviceGetDefaultMemPool);
+	F(cuMemPoolSetAttribute);
 } cu;
 
 static int async;

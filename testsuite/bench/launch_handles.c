@@ -22,16 +22,24 @@
 #define MOST 100000
 #define TEXT_OF(name) #name
 #define SYMBOL(name) TEXT_OF(name)
-#define F(name) __typeof__(&name) name##_p;
+#define F(name) __typeof__(&name) name##_p
 
 static struct {
-	F(cuInit)
-	F(cuDeviceGet)
-	F(cuDevicePrimaryCtxRetain)
-	F(cuCtxCreate)
-	F(cuCtxSetCurrent) F(cuCtxSynchronize) F(cuLibraryLoadData) F(cuLibraryGetKernel)
-		F(cuKernelGetFunction) F(cuKernelSetAttribute) F(cuFuncSetAttribute)
-			F(cuStreamCreate) F(cuLaunchKernel) F(cuLaunchKernelEx) F(cuGetErrorName)
+	F(cuInit);
+	F(cuDeviceGet);
+	F(cuDevicePrimaryCtxRetain);
+	F(cuCtxCreate);
+	F(cuCtxSetCurrent);
+	F(cuCtxSynchronize);
+	F(cuLibraryLoadData);
+	F(cuLibraryGetKernel);
+	F(cuKernelGetFunction);
+	F(cuKernelSetAttribute);
+	F(cuFuncSetAttribute);
+	F(cuStreamCreate);
+	F(cuLaunchKernel);
+	F(cuLaunchKernelEx);
+	F(cuGetErrorName);
 } cu;
 
 static const char ptx[] =

@@ -3,8 +3,10 @@
 #include "device/cudart/runtime.h"
 #include "cudart_abi.h"
 
-const struct abi_fact abi_ours[] = { ABI_FACTS
+const struct abi_fact abi_ours[] = {
+#include "cudart_abi.def"
 #define E(name, value, text) V(name)
 #include "device/cudart/errors.def"
 #undef E
-				     { NULL, 0 } };
+	{ NULL, 0 },
+};

@@ -3,8 +3,10 @@
 #include <cuda_runtime_api.h>
 #include "cudart_abi.h"
 
-const struct abi_fact abi_vendors[] = { ABI_FACTS
+const struct abi_fact abi_vendors[] = {
+#include "cudart_abi.def"
 #define E(name, value, text) V(name)
 #include "device/cudart/errors.def"
 #undef E
-					{ NULL, 0 } };
+	{ NULL, 0 },
+};

@@ -82,74 +82,6 @@ cudaError_t rt_DeviceGetAttribute(int *value, CUdevice_attribute attribute, int 
 	DRV_RETURN(DRV(cuDeviceGetAttribute)(value, attribute, device));
 }
 
-/* Fields that are an attribute each. */
-#define ATTRIBUTES(P) \
-	P(regsPerBlock, MAX_REGISTERS_PER_BLOCK) \
-	P(warpSize, WARP_SIZE) \
-	P(memPitch, MAX_PITCH) \
-	P(sharedMemPerBlock, MAX_SHARED_MEMORY_PER_BLOCK) \
-	P(maxThreadsPerBlock, MAX_THREADS_PER_BLOCK) P(maxThreadsDim[0], MAX_BLOCK_DIM_X) P( \
-		maxThreadsDim[1], \
-		MAX_BLOCK_DIM_Y) P(maxThreadsDim[2], \
-				   MAX_BLOCK_DIM_Z) P(maxGridSize[0], \
-						      MAX_GRID_DIM_X) P(maxGridSize[1], \
-									MAX_GRID_DIM_Y) P(maxGridSize \
-												  [2], \
-											  MAX_GRID_DIM_Z) \
-		P(totalConstMem, TOTAL_CONSTANT_MEMORY) P(major, COMPUTE_CAPABILITY_MAJOR) P(minor, COMPUTE_CAPABILITY_MINOR) P( \
-			textureAlignment, \
-			TEXTURE_ALIGNMENT) P(texturePitchAlignment, \
-					     TEXTURE_PITCH_ALIGNMENT) P(multiProcessorCount, \
-									MULTIPROCESSOR_COUNT) P(integrated, \
-												INTEGRATED) \
-			P(canMapHostMemory, CAN_MAP_HOST_MEMORY) P(surfaceAlignment, SURFACE_ALIGNMENT) P( \
-				concurrentKernels, \
-				CONCURRENT_KERNELS) P(ECCEnabled, \
-						      ECC_ENABLED) P(pciBusID, \
-								     PCI_BUS_ID) P(pciDeviceID, \
-										   PCI_DEVICE_ID) P(pciDomainID, \
-												    PCI_DOMAIN_ID) \
-				P(tccDriver, TCC_DRIVER) P(asyncEngineCount, ASYNC_ENGINE_COUNT) P(unifiedAddressing, UNIFIED_ADDRESSING) P( \
-					memoryBusWidth, \
-					GLOBAL_MEMORY_BUS_WIDTH) P(l2CacheSize, \
-								   L2_CACHE_SIZE) P(maxThreadsPerMultiProcessor, \
-										    MAX_THREADS_PER_MULTIPROCESSOR) P(streamPrioritiesSupported, \
-														      STREAM_PRIORITIES_SUPPORTED) \
-					P(globalL1CacheSupported, GLOBAL_L1_CACHE_SUPPORTED) P( \
-						localL1CacheSupported, \
-						LOCAL_L1_CACHE_SUPPORTED) P(managedMemory, \
-									    MANAGED_MEMORY) P(sharedMemPerMultiprocessor, \
-											      MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) \
-						P(regsPerMultiprocessor, MAX_REGISTERS_PER_MULTIPROCESSOR) P( \
-							hostNativeAtomicSupported, \
-							HOST_NATIVE_ATOMIC_SUPPORTED) P(pageableMemoryAccess, PAGEABLE_MEMORY_ACCESS) \
-							P(concurrentManagedAccess, CONCURRENT_MANAGED_ACCESS) P( \
-								computePreemptionSupported, \
-								COMPUTE_PREEMPTION_SUPPORTED) P(canUseHostPointerForRegisteredMem, CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM) \
-								P(cooperativeLaunch, COOPERATIVE_LAUNCH) P( \
-									sharedMemPerBlockOptin, \
-									MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) P(maxBlocksPerMultiProcessor, \
-													     MAX_BLOCKS_PER_MULTIPROCESSOR) \
-									P(hostRegisterSupported, HOST_REGISTER_SUPPORTED) P( \
-										maxTexture1D, \
-										MAXIMUM_TEXTURE1D_WIDTH) P(maxTexture2D \
-														   [0], \
-													   MAXIMUM_TEXTURE2D_WIDTH) \
-										P(maxTexture2D[1], MAXIMUM_TEXTURE2D_HEIGHT) P( \
-											maxTexture3D \
-												[0], \
-											MAXIMUM_TEXTURE3D_WIDTH) \
-											P(maxTexture3D[1], MAXIMUM_TEXTURE3D_HEIGHT) P( \
-												maxTexture3D \
-													[2], \
-												MAXIMUM_TEXTURE3D_DEPTH) \
-												P(memoryPoolsSupported, \
-												  MEMORY_POOLS_SUPPORTED) \
-													P(clusterLaunch, \
-													  CLUSTER_LAUNCH) \
-														P(hostNumaId, \
-														  HOST_NUMA_ID)
-
 cudaError_t rt_GetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
 	int v = 0;
@@ -164,7 +96,7 @@ cudaError_t rt_GetDeviceProperties(struct cudaDeviceProp *prop, int device)
 #define P(field, attribute) \
 	DRV_TRY(DRV(cuDeviceGetAttribute)(&v, CU_DEVICE_ATTRIBUTE_##attribute, device)); \
 	prop->field = (__typeof__(prop->field))v;
-	ATTRIBUTES(P)
+#include "device/cudart/properties.def"
 #undef P
 	return cudaSuccess;
 }

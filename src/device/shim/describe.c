@@ -9,12 +9,17 @@
 
 /* What of a kernel is a word, in the order of the bytes. */
 #define WORDS(W) \
-	W(transform) \
-	W(transforms) \
-	W(reason) \
-	W(reason_line) \
-	W(nparam) W(ctl_offset) W(static_shared) W(max_threads) W(uses_barrier) W(sync_aware) \
-		W(whole_warps)
+	W(transform); \
+	W(transforms); \
+	W(reason); \
+	W(reason_line); \
+	W(nparam); \
+	W(ctl_offset); \
+	W(static_shared); \
+	W(max_threads); \
+	W(uses_barrier); \
+	W(sync_aware); \
+	W(whole_warps);
 
 static size_t padded(size_t n)
 {
@@ -26,7 +31,7 @@ static size_t length_of(const struct ptx_transformed *t)
 	size_t n = 4;
 
 	for (uint32_t i = 0; i < t->nkernel; i++) {
-#define W(field) n += 4;
+#define W(field) n += 4
 		WORDS(W)
 #undef W
 		n += 4 + padded(strlen(t->kernel[i].name) + 1) + sizeof(t->kernel[i].why_not) +
@@ -62,7 +67,7 @@ unsigned char *shim_describe(const struct ptx_transformed *t, size_t *len)
 
 		at = put_word(at, (uint32_t)name);
 		at = put(at, k->name, name);
-#define W(field) at = put_word(at, (uint32_t)k->field);
+#define W(field) at = put_word(at, (uint32_t)k->field)
 		WORDS(W)
 #undef W
 		at = put(at, k->why_not, sizeof(k->why_not));
@@ -120,7 +125,7 @@ static int take_kernel(struct reader *r, struct ptx_kernel *k)
 #define W(field) \
 	if (take_word(r, &v) < 0) \
 		return -1; \
-	k->field = (__typeof__(k->field))v;
+	k->field = (__typeof__(k->field))v
 	WORDS(W)
 #undef W
 	from = take(r, sizeof(k->why_not));

@@ -165,18 +165,17 @@ SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
  * this system can have been built against it, so only a way round the count
  * is lost.
  */
-#define OLD_ENTRY(name, ...) \
-	SHIM_EXPORT CUresult name(__VA_ARGS__) \
+#define OLD_ENTRY(name, parameters, arguments) \
+	SHIM_EXPORT CUresult name parameters \
 	{ \
-		return shim_session() ? CUDA_ERROR_NOT_SUPPORTED : REAL(name)
-#define OLD_ARGS(...) \
-	(__VA_ARGS__); \
-	}
+		return shim_session() ? CUDA_ERROR_NOT_SUPPORTED : REAL(name) arguments; \
+	} \
+	SHIM_EXPORT CUresult name parameters /* so that a semicolon follows */
 
-OLD_ENTRY(cuMemAlloc, unsigned int *ptr, unsigned int bytes)
-OLD_ARGS(ptr, bytes)
-OLD_ENTRY(cuMemAllocPitch, unsigned int *ptr, unsigned int *pitch, unsigned int width,
-	  unsigned int height, unsigned int element)
-OLD_ARGS(ptr, pitch, width, height, element)
-OLD_ENTRY(cuArrayCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
-	OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
+OLD_ENTRY(cuMemAlloc, (unsigned int *ptr, unsigned int bytes), (ptr, bytes));
+OLD_ENTRY(cuMemAllocPitch,
+	  (unsigned int *ptr, unsigned int *pitch, unsigned int width, unsigned int height,
+	   unsigned int element),
+	  (ptr, pitch, width, height, element));
+OLD_ENTRY(cuArrayCreate, (CUarray * array, const void *d), (array, d));
+OLD_ENTRY(cuArray3DCreate, (CUarray * array, const void *d), (array, d));

@@ -192,7 +192,7 @@ int emu_h_lop3(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 }
 
 #define COMPARE(type, load) \
-	{ \
+	do { \
 		EACH (i) { \
 			type a = load(A, i), b = load(B, i); \
 			int r; \
@@ -242,8 +242,7 @@ int emu_h_lop3(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			} \
 			out |= (uint32_t)r << i; \
 		} \
-		break; \
-	}
+	} while (0)
 #define C_U16(p, i) ((uint16_t)((const uint32_t *)(p))[i])
 #define C_S16(p, i) ((int16_t)((const uint32_t *)(p))[i])
 #define C_U32(p, i) (((const uint32_t *)(p))[i])
@@ -271,33 +270,54 @@ static uint32_t compare(const void *A, const void *B, uint8_t type, enum emu_cmp
 	switch (type) {
 	case PTX_T_U16:
 	case PTX_T_B16:
-		COMPARE(uint16_t, C_U16)
+		COMPARE(uint16_t, C_U16);
+		break;
 	case PTX_T_S16:
-		COMPARE(int16_t, C_S16)
+		COMPARE(int16_t, C_S16);
+		break;
 	case PTX_T_U32:
 	case PTX_T_B32:
-		COMPARE(uint32_t, C_U32)
+		COMPARE(uint32_t, C_U32);
+		break;
 	case PTX_T_S32:
-		COMPARE(int32_t, C_S32)
+		COMPARE(int32_t, C_S32);
+		break;
 	case PTX_T_U64:
 	case PTX_T_B64:
-		COMPARE(uint64_t, C_U64)
+		COMPARE(uint64_t, C_U64);
+		break;
 	case PTX_T_S64:
-		COMPARE(int64_t, C_S64)
+		COMPARE(int64_t, C_S64);
+		break;
 	case PTX_T_F32:
 		if (ftz)
-			COMPARE(float, C_F32Z)
+			COMPARE(float, C_F32Z);
 		else
-			COMPARE(float, C_F32)
+			COMPARE(float, C_F32);
+		break;
 	case PTX_T_F64:
-		COMPARE(double, C_F64)
+		COMPARE(double, C_F64);
+		break;
 	case PTX_T_F16:
-		COMPARE(float, C_F16)
-		case PTX_T_F16X2
-		    : if (upper) COMPARE(float, C_F16H) else COMPARE(float, C_F16) case PTX_T_BF16
-		    : COMPARE(float, C_BF16) case PTX_T_BF16X2
-		    : if (upper) COMPARE(float, C_BF16H) else COMPARE(float, C_BF16) default
-		    : break;
+		COMPARE(float, C_F16);
+		break;
+	case PTX_T_F16X2:
+		if (upper)
+			COMPARE(float, C_F16H);
+		else
+			COMPARE(float, C_F16);
+		break;
+	case PTX_T_BF16:
+		COMPARE(float, C_BF16);
+		break;
+	case PTX_T_BF16X2:
+		if (upper)
+			COMPARE(float, C_BF16H);
+		else
+			COMPARE(float, C_BF16);
+		break;
+	default:
+		break;
 	}
 	return out;
 }
@@ -531,7 +551,8 @@ int emu_h_alloca(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
 	EACH (i) {
 		uint64_t size = ROW64(w, op->s[0])[i], end = w->lane.local[i] + (uint64_t)op->imm;
-		uint64_t at = (end + w->lane.extra[i] + op->target - 1) & ~(uint64_t)(op->target - 1);
+		uint64_t at =
+			(end + w->lane.extra[i] + op->target - 1) & ~(uint64_t)(op->target - 1);
 
 		if (size > w->store.stride || at + size > w->store.stride)
 			return emu_fault(w, (int)i, EMU_FAULT_STACK, size, "local stack overflow");
