@@ -7,7 +7,7 @@ doc=$top/doc/ptx-transform.md
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 
-sed -n 's/^PTX_REASON(\([A-Z0-9_]*\),.*/\1/p' "$top/src/device/ptx/reasons.def" > "$work/reasons"
+sed -n 's/^PTX_REASON(\([A-Z0-9_]*\),.*/\1/p' "$top/src/common/reasons.def" > "$work/reasons"
 [ -s "$work/reasons" ] || { echo "FAIL: no reasons"; exit 1; }
 while read -r reason; do
 	grep -q "^| $reason |" "$doc" || echo "FAIL: the reason $reason is not explained"

@@ -32,7 +32,7 @@ static enum ptx_transform_kind best_form(enum ptx_reason reason)
 {
 	static const uint8_t best[] = {
 #define PTX_REASON(name, words, transform) PTX_TRANSFORM_##transform,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	};
 

@@ -30,7 +30,7 @@ const char *ptx_reason_words(enum ptx_reason reason)
 {
 	static const char *const words[PTX_REASON_COUNT] = {
 #define PTX_REASON(name, text, best) [PTX_REASON_##name] = text,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	};
 
@@ -41,7 +41,7 @@ const char *ptx_reason_name(enum ptx_reason reason)
 {
 	static const char *const names[PTX_REASON_COUNT] = {
 #define PTX_REASON(name, text, best) [PTX_REASON_##name] = #name,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	};
 

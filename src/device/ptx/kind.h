@@ -42,7 +42,7 @@ enum ptx_transform_kind {
 /* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
 enum ptx_reason {
 #define PTX_REASON(name, words, best) PTX_REASON_##name,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	PTX_REASON_COUNT
 };

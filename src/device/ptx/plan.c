@@ -41,7 +41,7 @@ static int stops(enum ptx_reason reason, enum ptx_transform_kind transform)
 {
 	static const uint8_t best[PTX_REASON_COUNT] = {
 #define PTX_REASON(name, words, transform) [PTX_REASON_##name] = PTX_TRANSFORM_##transform,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	};
 

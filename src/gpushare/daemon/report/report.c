@@ -30,7 +30,7 @@ const char *gs_report_reason(uint32_t reason)
 	/* The list is the transformer's; its words only, none of its code. */
 	static const char *const words[] = {
 #define PTX_REASON(name, text, best) text,
-#include "device/ptx/reasons.def"
+#include "common/reasons.def"
 #undef PTX_REASON
 	};
 
