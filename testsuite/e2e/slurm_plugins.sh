@@ -77,7 +77,7 @@ documented() {
 }
 mapfile -t words < <(t 10 sbatch --help | grep -oE -- '--gpushare-[a-z]+=')
 check "the options of sbatch --help are in the man page" documented "${words[@]:?}"
-mapfile -t words < <(sed -n 's/.*\[ARG_.*\] = "\(.*\)".*/\1=/p' "$SRC/src/plugins/spank/values.c")
+mapfile -t words < <(sed -n 's/.*\[ARG_.*\] = "\(.*\)".*/\1=/p' "$SRC/src/plugins/values.c")
 check "so are the arguments in plugstack.conf" documented "${words[@]:?}"
 mapfile -t words < <(grep -ohE 'GPUSHARE_[A-Z_]+' "$SRC"/src/plugins/{spank/stepd,gres/gres_gpushare}.c | sort -u)
 check "so are the variables" documented "${words[@]:?}"

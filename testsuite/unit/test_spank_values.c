@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 static int parse(struct gs_spank_args *args, struct gs_error *err, int argc, const char *a,
 		 const char *b)

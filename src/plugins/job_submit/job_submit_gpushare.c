@@ -20,7 +20,7 @@
 #include "gpushare/proto/msg.h"
 #include "plugins/job_submit/request.h"
 #include "plugins/job_submit/site.h"
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 #define OPTION_PREFIX "_SLURM_SPANK_OPTION_gpushare_gpushare_"
 

@@ -5,7 +5,7 @@
 
 #include "common/error.h"
 #include "gpushare/proto/msg.h"
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 enum gs_answer {
 	GS_ANSWER_YES,

@@ -13,7 +13,7 @@
 
 #include "common/clock.h"
 #include "gpushare/proto/msg.h"
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 #define RETRY_NS (500 * 1000 * 1000L)
 

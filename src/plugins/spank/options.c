@@ -7,7 +7,7 @@
 #define _GNU_SOURCE
 #include "plugins/spank/options.h"
 
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 enum { OPTION_MEM, OPTION_PRIORITY };
 

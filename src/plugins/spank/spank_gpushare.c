@@ -9,7 +9,7 @@
 #include "plugins/spank/options.h"
 #include "plugins/spank/stepd.h"
 #include "config.h"
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 #pragma GCC visibility push(default)
 SPANK_PLUGIN(gpushare, 1);

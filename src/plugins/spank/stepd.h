@@ -8,7 +8,7 @@
 
 #include <slurm/spank.h>
 
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 /* The plugin's arguments are wrong: a step with shares will fail, for this reason. */
 void gs_stepd_misconfigured(const struct gs_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Arguments, options and gres strings as values; see values.h. */
 #define _GNU_SOURCE
-#include "plugins/spank/values.h"
+#include "plugins/values.h"
 
 #include <ctype.h>
 #include <errno.h>

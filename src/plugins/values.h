@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the SPANK plugin reads from people and from Slurm, as values: the
+ * What the plugins read from people and from Slurm, as values: the
  * arguments in plugstack.conf, the users' options, Slurm's gres strings.
  * Pure: text in, values out.
  */
-#ifndef GPUSHARE_PLUGINS_SPANK_VALUES_H
-#define GPUSHARE_PLUGINS_SPANK_VALUES_H
+#ifndef GPUSHARE_PLUGINS_VALUES_H
+#define GPUSHARE_PLUGINS_VALUES_H
 
 #include <stddef.h>
 #include <stdint.h>
