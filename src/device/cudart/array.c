@@ -166,11 +166,6 @@ cudaError_t rt_CreateTextureObject(CUtexObject *object, const struct cudaResourc
 	DRV_RETURN(DRV(cuTexObjectCreate)(object, &d, &x, NULL));
 }
 
-cudaError_t rt_DestroyTextureObject(CUtexObject object)
-{
-	DRV_RETURN(DRV(cuTexObjectDestroy)(object));
-}
-
 cudaError_t rt_CreateSurfaceObject(CUsurfObject *object, const struct cudaResourceDesc *r)
 {
 	CUDA_RESOURCE_DESC d;
@@ -179,9 +174,4 @@ cudaError_t rt_CreateSurfaceObject(CUsurfObject *object, const struct cudaResour
 		return cudaErrorInvalidValue;
 	RT_TRY(resource(r, &d));
 	DRV_RETURN(DRV(cuSurfObjectCreate)(object, &d));
-}
-
-cudaError_t rt_DestroySurfaceObject(CUsurfObject object)
-{
-	DRV_RETURN(DRV(cuSurfObjectDestroy)(object));
 }

@@ -8,11 +8,6 @@
 
 #include "device/cudart/rt.h"
 
-static CUdeviceptr address(const void *p)
-{
-	return (CUdeviceptr)(uintptr_t)p;
-}
-
 /* After an asynchronous call that stands for a synchronous one. */
 static cudaError_t finish(cudaError_t rc)
 {
@@ -25,14 +20,15 @@ cudaError_t rt_MemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMe
 	stream = rt_stream(stream);
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		DRV_RETURN(DRV(cuMemcpyHtoDAsync_v2)(address(dst), src, bytes, stream));
+		DRV_RETURN(DRV(cuMemcpyHtoDAsync_v2)(rt_address(dst), src, bytes, stream));
 	case cudaMemcpyDeviceToHost:
-		DRV_RETURN(DRV(cuMemcpyDtoHAsync_v2)(dst, address(src), bytes, stream));
+		DRV_RETURN(DRV(cuMemcpyDtoHAsync_v2)(dst, rt_address(src), bytes, stream));
 	case cudaMemcpyDeviceToDevice:
-		DRV_RETURN(DRV(cuMemcpyDtoDAsync_v2)(address(dst), address(src), bytes, stream));
+		DRV_RETURN(
+			DRV(cuMemcpyDtoDAsync_v2)(rt_address(dst), rt_address(src), bytes, stream));
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
-		DRV_RETURN(DRV(cuMemcpyAsync)(address(dst), address(src), bytes, stream));
+		DRV_RETURN(DRV(cuMemcpyAsync)(rt_address(dst), rt_address(src), bytes, stream));
 	default:
 		return cudaErrorInvalidMemcpyDirection;
 	}
@@ -44,14 +40,14 @@ cudaError_t rt_Memcpy(void *dst, const void *src, size_t bytes, enum cudaMemcpyK
 		return finish(rt_MemcpyAsync(dst, src, bytes, kind, NULL));
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		DRV_RETURN(DRV(cuMemcpyHtoD_v2)(address(dst), src, bytes));
+		DRV_RETURN(DRV(cuMemcpyHtoD_v2)(rt_address(dst), src, bytes));
 	case cudaMemcpyDeviceToHost:
-		DRV_RETURN(DRV(cuMemcpyDtoH_v2)(dst, address(src), bytes));
+		DRV_RETURN(DRV(cuMemcpyDtoH_v2)(dst, rt_address(src), bytes));
 	case cudaMemcpyDeviceToDevice:
-		DRV_RETURN(DRV(cuMemcpyDtoD_v2)(address(dst), address(src), bytes));
+		DRV_RETURN(DRV(cuMemcpyDtoD_v2)(rt_address(dst), rt_address(src), bytes));
 	case cudaMemcpyHostToHost:
 	case cudaMemcpyDefault:
-		DRV_RETURN(DRV(cuMemcpy)(address(dst), address(src), bytes));
+		DRV_RETURN(DRV(cuMemcpy)(rt_address(dst), rt_address(src), bytes));
 	default:
 		return cudaErrorInvalidMemcpyDirection;
 	}
@@ -69,7 +65,7 @@ static cudaError_t box(const CUDA_MEMCPY3D *c, CUstream stream, int sync)
 static void linear_src(CUDA_MEMCPY3D *c, const void *p, size_t pitch, size_t height)
 {
 	c->srcMemoryType = CU_MEMORYTYPE_UNIFIED;
-	c->srcDevice = address(p);
+	c->srcDevice = rt_address(p);
 	c->srcPitch = pitch;
 	c->srcHeight = height;
 }
@@ -77,7 +73,7 @@ static void linear_src(CUDA_MEMCPY3D *c, const void *p, size_t pitch, size_t hei
 static void linear_dst(CUDA_MEMCPY3D *c, void *p, size_t pitch, size_t height)
 {
 	c->dstMemoryType = CU_MEMORYTYPE_UNIFIED;
-	c->dstDevice = address(p);
+	c->dstDevice = rt_address(p);
 	c->dstPitch = pitch;
 	c->dstHeight = height;
 }
@@ -308,15 +304,15 @@ cudaError_t rt_MemcpyPeerAsync(void *dst, int dst_device, const void *src, int s
 
 cudaError_t rt_MemsetAsync(void *ptr, int value, size_t bytes, CUstream stream)
 {
-	DRV_RETURN(
-		DRV(cuMemsetD8Async)(address(ptr), (unsigned char)value, bytes, rt_stream(stream)));
+	DRV_RETURN(DRV(cuMemsetD8Async)(rt_address(ptr), (unsigned char)value, bytes,
+					rt_stream(stream)));
 }
 
 cudaError_t rt_Memset2DAsync(void *ptr, size_t pitch, int value, size_t width, size_t height,
 			     CUstream stream)
 {
-	DRV_RETURN(DRV(cuMemsetD2D8Async)(address(ptr), pitch, (unsigned char)value, width, height,
-					  rt_stream(stream)));
+	DRV_RETURN(DRV(cuMemsetD2D8Async)(rt_address(ptr), pitch, (unsigned char)value, width,
+					  height, rt_stream(stream)));
 }
 
 cudaError_t rt_Memset3DAsync(struct cudaPitchedPtr ptr, int value, struct cudaExtent extent,

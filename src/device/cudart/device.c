@@ -21,11 +21,6 @@ static cudaError_t valid(int device)
 	return device >= 0 && device < count ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
-cudaError_t rt_GetDeviceCount(int *count)
-{
-	DRV_RETURN(DRV(cuDeviceGetCount)(count));
-}
-
 cudaError_t rt_GetDevice(int *device)
 {
 	if (!device)
@@ -71,11 +66,6 @@ cudaError_t rt_GetDeviceFlags(unsigned int *flags)
 	DRV_RETURN(DRV(cuDevicePrimaryCtxGetState)(device_of_thread, flags, &active));
 }
 
-cudaError_t rt_SetDeviceFlags(unsigned int flags)
-{
-	DRV_RETURN(DRV(cuDevicePrimaryCtxSetFlags_v2)(device_of_thread, flags));
-}
-
 cudaError_t rt_DeviceGetAttribute(int *value, CUdevice_attribute attribute, int device)
 {
 	RT_TRY(valid(device));
@@ -99,21 +89,6 @@ cudaError_t rt_GetDeviceProperties(struct cudaDeviceProp *prop, int device)
 #include "device/cudart/properties.def"
 #undef P
 	return cudaSuccess;
-}
-
-cudaError_t rt_DeviceGetPCIBusId(char *id, int len, int device)
-{
-	DRV_RETURN(DRV(cuDeviceGetPCIBusId)(id, len, device));
-}
-
-cudaError_t rt_DeviceGetByPCIBusId(int *device, const char *id)
-{
-	DRV_RETURN(DRV(cuDeviceGetByPCIBusId)(device, id));
-}
-
-cudaError_t rt_DeviceCanAccessPeer(int *can, int device, int peer)
-{
-	DRV_RETURN(DRV(cuDeviceCanAccessPeer)(can, device, peer));
 }
 
 /* There is no peer: the device itself is none. */
@@ -150,31 +125,6 @@ cudaError_t rt_DeviceReset(void)
 	DRV_RETURN(DRV(cuDevicePrimaryCtxReset_v2)(device_of_thread));
 }
 
-cudaError_t rt_DeviceSynchronize(void)
-{
-	DRV_RETURN(DRV(cuCtxSynchronize)());
-}
-
-cudaError_t rt_DeviceSetLimit(CUlimit limit, size_t value)
-{
-	DRV_RETURN(DRV(cuCtxSetLimit)(limit, value));
-}
-
-cudaError_t rt_DeviceGetLimit(size_t *value, CUlimit limit)
-{
-	DRV_RETURN(DRV(cuCtxGetLimit)(value, limit));
-}
-
-cudaError_t rt_DeviceGetCacheConfig(CUfunc_cache *config)
-{
-	DRV_RETURN(DRV(cuCtxGetCacheConfig)(config));
-}
-
-cudaError_t rt_DeviceSetCacheConfig(CUfunc_cache config)
-{
-	DRV_RETURN(DRV(cuCtxSetCacheConfig)(config));
-}
-
 /* Banks of four bytes are all that there have been for long. */
 cudaError_t rt_DeviceGetSharedMemConfig(int *config)
 {
@@ -188,11 +138,6 @@ cudaError_t rt_DeviceSetSharedMemConfig(int config)
 {
 	(void)config;
 	return cudaSuccess;
-}
-
-cudaError_t rt_DeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-	DRV_RETURN(DRV(cuCtxGetStreamPriorityRange)(least, greatest));
 }
 
 cudaError_t rt_DriverGetVersion(int *version)

@@ -5,49 +5,6 @@
 
 #include "device/cudart/rt.h"
 
-cudaError_t rt_StreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
-{
-	DRV_RETURN(DRV(cuStreamBeginCapture_v2)(rt_stream(stream), mode));
-}
-
-cudaError_t rt_StreamEndCapture(CUstream stream, CUgraph *graph)
-{
-	DRV_RETURN(DRV(cuStreamEndCapture)(rt_stream(stream), graph));
-}
-
-cudaError_t rt_StreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
-{
-	DRV_RETURN(DRV(cuStreamIsCapturing)(rt_stream(stream), status));
-}
-
-cudaError_t rt_StreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id,
-				    CUgraph *graph, const CUgraphNode **deps,
-				    const CUgraphEdgeData **edges, size_t *n)
-{
-	DRV_RETURN(DRV(cuStreamGetCaptureInfo_v3)(rt_stream(stream), status, id, graph, deps, edges,
-						  n));
-}
-
-cudaError_t rt_ThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	DRV_RETURN(DRV(cuThreadExchangeStreamCaptureMode)(mode));
-}
-
-cudaError_t rt_GraphCreate(CUgraph *graph, unsigned int flags)
-{
-	DRV_RETURN(DRV(cuGraphCreate)(graph, flags));
-}
-
-cudaError_t rt_GraphDestroy(CUgraph graph)
-{
-	DRV_RETURN(DRV(cuGraphDestroy)(graph));
-}
-
-cudaError_t rt_GraphClone(CUgraph *clone, CUgraph graph)
-{
-	DRV_RETURN(DRV(cuGraphClone)(clone, graph));
-}
-
 /* ---- nodes ---- */
 
 static cudaError_t kernel(const struct cudaKernelNodeParams *p, CUDA_KERNEL_NODE_PARAMS *d)
@@ -141,63 +98,6 @@ cudaError_t rt_GraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphN
 	DRV_RETURN(DRV(cuGraphAddHostNode)(node, graph, deps, n, &d));
 }
 
-cudaError_t rt_GraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
-				 size_t n)
-{
-	DRV_RETURN(DRV(cuGraphAddEmptyNode)(node, graph, deps, n));
-}
-
-cudaError_t rt_GraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
-				      size_t n, CUgraph child)
-{
-	DRV_RETURN(DRV(cuGraphAddChildGraphNode)(node, graph, deps, n, child));
-}
-
-cudaError_t rt_GraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
-				       size_t n, CUevent event)
-{
-	DRV_RETURN(DRV(cuGraphAddEventRecordNode)(node, graph, deps, n, event));
-}
-
-cudaError_t rt_GraphAddEventWaitNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *deps,
-				     size_t n, CUevent event)
-{
-	DRV_RETURN(DRV(cuGraphAddEventWaitNode)(node, graph, deps, n, event));
-}
-
-cudaError_t rt_GraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-				    const CUgraphEdgeData *edges, size_t n)
-{
-	DRV_RETURN(DRV(cuGraphAddDependencies_v2)(graph, from, to, edges, n));
-}
-
-cudaError_t rt_GraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	DRV_RETURN(DRV(cuGraphGetNodes)(graph, nodes, n));
-}
-
-cudaError_t rt_GraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *n)
-{
-	DRV_RETURN(DRV(cuGraphGetRootNodes)(graph, nodes, n));
-}
-
-cudaError_t rt_GraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to,
-			     CUgraphEdgeData *edges, size_t *n)
-{
-	DRV_RETURN(DRV(cuGraphGetEdges_v2)(graph, from, to, edges, n));
-}
-
-cudaError_t rt_GraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-	DRV_RETURN(DRV(cuGraphNodeGetType)(node, type));
-}
-
-cudaError_t rt_GraphNodeGetDependencies(CUgraphNode node, CUgraphNode *deps, CUgraphEdgeData *edges,
-					size_t *n)
-{
-	DRV_RETURN(DRV(cuGraphNodeGetDependencies_v2)(node, deps, edges, n));
-}
-
 cudaError_t rt_GraphKernelNodeSetParams(CUgraphNode node, const struct cudaKernelNodeParams *p)
 {
 	CUDA_KERNEL_NODE_PARAMS d;
@@ -216,27 +116,6 @@ cudaError_t rt_GraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long 
 cudaError_t rt_GraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags)
 {
 	return rt_GraphInstantiate(exec, graph, flags);
-}
-
-cudaError_t rt_GraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph,
-					  CUDA_GRAPH_INSTANTIATE_PARAMS *p)
-{
-	DRV_RETURN(DRV(cuGraphInstantiateWithParams)(exec, graph, p));
-}
-
-cudaError_t rt_GraphExecDestroy(CUgraphExec exec)
-{
-	DRV_RETURN(DRV(cuGraphExecDestroy)(exec));
-}
-
-cudaError_t rt_GraphLaunch(CUgraphExec exec, CUstream stream)
-{
-	DRV_RETURN(DRV(cuGraphLaunch)(exec, rt_stream(stream)));
-}
-
-cudaError_t rt_GraphUpload(CUgraphExec exec, CUstream stream)
-{
-	DRV_RETURN(DRV(cuGraphUpload)(exec, rt_stream(stream)));
 }
 
 cudaError_t rt_GraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
@@ -286,9 +165,4 @@ cudaError_t rt_GraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
 		return cudaErrorInvalidValue;
 	d = (CUDA_HOST_NODE_PARAMS) { p->fn, p->userData };
 	DRV_RETURN(DRV(cuGraphExecHostNodeSetParams)(exec, node, &d));
-}
-
-cudaError_t rt_GraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info)
-{
-	DRV_RETURN(DRV(cuGraphExecUpdate_v2)(exec, graph, info));
 }

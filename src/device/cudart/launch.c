@@ -152,11 +152,6 @@ cudaError_t rt_LaunchKernelExC(const cudaLaunchConfig_t *config, const void *fun
 		     config->blockDim);
 }
 
-cudaError_t rt_LaunchHostFunc(CUstream stream, CUhostFn fn, void *data)
-{
-	DRV_RETURN(DRV(cuLaunchHostFunc)(rt_stream(stream), fn, data));
-}
-
 /* ---- functions ---- */
 
 cudaError_t rt_FuncGetAttributes(struct cudaFuncAttributes *a, const void *func)
@@ -279,26 +274,6 @@ cudaError_t rt_LibraryLoadData(CUlibrary *library, const void *code, CUjit_optio
 {
 	DRV_RETURN(
 		DRV(cuLibraryLoadData)(library, code, jit, jit_values, njit, options, values, n));
-}
-
-cudaError_t rt_LibraryUnload(CUlibrary library)
-{
-	DRV_RETURN(DRV(cuLibraryUnload)(library));
-}
-
-cudaError_t rt_LibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
-{
-	DRV_RETURN(DRV(cuLibraryGetKernel)(kernel, library, name));
-}
-
-cudaError_t rt_LibraryGetKernelCount(unsigned int *count, CUlibrary library)
-{
-	DRV_RETURN(DRV(cuLibraryGetKernelCount)(count, library));
-}
-
-cudaError_t rt_LibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary library)
-{
-	DRV_RETURN(DRV(cuLibraryEnumerateKernels)(kernels, n, library));
 }
 
 cudaError_t rt_LibraryGetGlobal(void **ptr, size_t *bytes, CUlibrary library, const char *name)

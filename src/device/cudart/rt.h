@@ -35,6 +35,11 @@ cudaError_t rt_error(CUresult rc);
 /* The thread is in a _ptsz or _ptds call. */
 extern __thread int rt_per_thread;
 
+static inline CUdeviceptr rt_address(const void *p)
+{
+	return (CUdeviceptr)(uintptr_t)p;
+}
+
 static inline CUstream rt_stream(CUstream stream)
 {
 	return !stream && rt_per_thread ? CU_STREAM_PER_THREAD : stream;
@@ -77,7 +82,9 @@ cudaError_t rt_array_element(CUarray array, size_t *bytes);
 /* ---- the entry points' work ---- */
 
 #define RT(variant, need, name, parameters, arguments) cudaError_t rt_##name parameters;
+#define RT_AS(variant, need, name, parameters, arguments, driver, driver_arguments)
 #include "device/cudart/entries.def"
 #undef RT
+#undef RT_AS
 
 #endif
