@@ -247,10 +247,9 @@ static void test_kernels_say_why(void **unused)
 
 static void test_status_json(void **unused)
 {
-	const struct gs_report_arbiter arbiter = { .polls = 1, .cpu_s = 1.5 };
 	struct gs_report_gpu gpu = { .gpu = 0,
-				     .arbiter = &arbiter,
-				     .policy = "piv",
+				     .arbiter = { .polls = 1, .cpu_ns = 1500000000 },
+				     .now = { .policy = "piv" },
 				     .isolation = "contexts",
 				     .signal = "proxy/memop",
 				     .holder = "",
@@ -281,21 +280,18 @@ static unsigned occurrences(const char *text, const char *what)
 
 static void test_metrics_text(void **unused)
 {
-	const struct gs_report_arbiter arbiter = { .cpu_s = 1.5, .policy_faults = 2 };
 	struct gs_report_gpu gpu[2] = {
 		{ .gpu = 0,
-		  .arbiter = &arbiter,
-		  .policy = "piv",
+		  .arbiter = { .cpu_ns = 1500000000 },
+		  .now = { .policy = "piv", .faults = 2, .evictions = 3, .evict_p99_us = 900 },
 		  .isolation = "contexts",
 		  .signal = "proxy/memop",
 		  .holder = "job 12.0",
 		  .shares = 100,
-		  .evictions = 3,
-		  .evict_p99_us = 900,
 		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
 		{ .gpu = 1,
-		  .arbiter = &arbiter,
-		  .policy = "frs",
+		  .arbiter = { .cpu_ns = 1500000000 },
+		  .now = { .policy = "frs", .faults = 2 },
 		  .isolation = "mps",
 		  .signal = "dma",
 		  .holder = "",

@@ -189,7 +189,6 @@ static void name_holder(const struct gs_daemon *d, uint64_t id, char *buf, size_
 struct whole {
 	struct gs_report_status s;
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
-	struct gs_report_arbiter arbiter[GS_CONFIG_GPUS_MAX];
 	char holder[GS_CONFIG_GPUS_MAX][160];
 	struct selection steps;
 };
@@ -228,39 +227,20 @@ static const char *signal_name(int configured)
 static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w, size_t i)
 {
 	struct gs_report_gpu *g = &w->gpu[i];
-	struct gs_arbiter_status arbiter;
-	struct gs_gpu_status st;
 
-	gs_arbiter_status(dev->arbiter, &arbiter);
-	gs_command_status(dev->arbiter, &st);
-	w->arbiter[i] = (struct gs_report_arbiter) { arbiter.polls, (double)arbiter.cpu_ns / 1e9,
-						     (double)st.handover_ns / 1e3, st.faults };
-	name_holder(d, st.holder, w->holder[i], sizeof(w->holder[i]));
 	*g = (struct gs_report_gpu) {
 		.gpu = dev->index,
-		.policy = st.policy,
 		.isolation = gs_isolation_name(d->config->isolation),
 		.signal = signal_name(d->config->signal),
 		.holder = w->holder[i],
-		.clients = st.clients,
-		.waiting = st.waiting,
 		.shares = dev->shares,
 		.shares_taken = gs_steps_shares(d, dev),
 		.memory_mb = (double)dev->memory / 1048576,
 		.reserved_mb = (double)gs_ledger_reserved(dev->ledger) / 1048576,
-		.evictions = st.evictions,
-		.overdue = st.overdue,
-		.evict_p50_us = st.evict_p50_us,
-		.evict_p99_us = st.evict_p99_us,
-		.fell_back = st.broke != NULL,
-		.arbiter = &w->arbiter[i],
 	};
-	for (; g->nclasses < st.nclasses; g->nclasses++) {
-		const struct gs_gpu_class *c = &st.class[g->nclasses];
-
-		g->class[g->nclasses] = (struct gs_report_class) { c->name, c->is.policy, c->is.own,
-								   c->is.broke != NULL };
-	}
+	gs_arbiter_status(dev->arbiter, &g->arbiter);
+	gs_command_status(dev->arbiter, &g->now);
+	name_holder(d, g->now.holder, w->holder[i], sizeof(w->holder[i]));
 	share_of(&w->steps, dev->index, &g->sharing);
 }
 
@@ -322,9 +302,9 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 				       "%s gpu%u policy=%s shares=%u/%u "
 				       "clients=%u waiting=%u antt=%.2f dntt=%.2f stp=%.2f "
 				       "jain=%.2f",
-				       i ? "," : "", g->gpu, g->policy, g->shares_taken, g->shares,
-				       g->clients, g->waiting, g->sharing.antt, g->sharing.dntt,
-				       g->sharing.stp, g->sharing.jain);
+				       i ? "," : "", g->gpu, g->now.policy, g->shares_taken,
+				       g->shares, g->now.clients, g->now.waiting, g->sharing.antt,
+				       g->sharing.dntt, g->sharing.stp, g->sharing.jain);
 	}
 	selection_free(&w.steps);
 	return 0;

@@ -44,7 +44,7 @@ static void policies(FILE *out, const struct gs_report_status *s)
 	head(out, "gpushare_info", "gauge", "1; the daemon's version and each GPU's policy.");
 	for (size_t i = 0; i < s->ngpu; i++) {
 		fprintf(out, "gpushare_info{gpu=\"%u\",", s->gpu[i].gpu);
-		put_label(out, "policy", s->gpu[i].policy);
+		put_label(out, "policy", s->gpu[i].now.policy);
 		fputc(',', out);
 		put_label(out, "version", s->version);
 		fputs("} 1\n", out);

@@ -16,7 +16,6 @@
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
-#define STATUS_COLUMNS 18
 
 const char *gs_report_transform(uint32_t transform)
 {
@@ -139,6 +138,8 @@ static json_t *steps_json(const struct gs_report_row *row, size_t n)
 #define JSON_TEXT(v) gs_report_json_text(v)
 #define JSON_COUNT(v) json_integer((json_int_t)(v))
 #define JSON_NUMBER(v) gs_report_json_number(v)
+#define JSON_BOOLEAN(v) json_boolean(v)
+#define JSON_NAME(v) (*(v) ? gs_report_json_text(v) : json_null())
 #define COLUMN(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(row->key));
 #include "gpushare/daemon/report/report.def"
 #undef COLUMN
@@ -176,13 +177,14 @@ static json_t *classes_json(const struct gs_report_gpu *g)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; i < g->nclasses; i++) {
+	for (size_t i = 0; i < g->now.nclasses; i++) {
+		const struct gs_gpu_class *c = &g->now.class[i];
 		json_t *o = json_object();
 
-		json_object_set_new(o, "class", gs_report_json_text(g->class[i].name));
-		json_object_set_new(o, "policy", gs_report_json_text(g->class[i].policy));
-		json_object_set_new(o, "own", json_boolean(g->class[i].own));
-		json_object_set_new(o, "fell_back", json_boolean(g->class[i].fell_back));
+		json_object_set_new(o, "class", gs_report_json_text(c->name));
+		json_object_set_new(o, "policy", gs_report_json_text(c->is.policy));
+		json_object_set_new(o, "own", json_boolean(c->is.own));
+		json_object_set_new(o, "fell_back", json_boolean(c->is.broke != NULL));
 		json_array_append_new(all, o);
 	}
 	return all;
@@ -192,31 +194,11 @@ static json_t *gpu_json(const struct gs_report_gpu *g)
 {
 	json_t *o = json_object();
 
-	json_object_set_new(o, "gpu", json_integer(g->gpu));
-	json_object_set_new(o, "policy", gs_report_json_text(g->policy));
-	json_object_set_new(o, "isolation", gs_report_json_text(g->isolation));
-	json_object_set_new(o, "signal", gs_report_json_text(g->signal));
-	json_object_set_new(o, "holder", *g->holder ? gs_report_json_text(g->holder) : json_null());
-	json_object_set_new(o, "clients", json_integer(g->clients));
-	json_object_set_new(o, "waiting", json_integer(g->waiting));
-	json_object_set_new(o, "shares", json_integer(g->shares));
-	json_object_set_new(o, "shares_taken", json_integer(g->shares_taken));
-	json_object_set_new(o, "memory_mb", gs_report_json_number(g->memory_mb));
-	json_object_set_new(o, "reserved_mb", gs_report_json_number(g->reserved_mb));
-	json_object_set_new(o, "evictions", json_integer((json_int_t)g->evictions));
-	json_object_set_new(o, "overdue", json_integer((json_int_t)g->overdue));
-	json_object_set_new(o, "evict_p50_us", gs_report_json_number(g->evict_p50_us));
-	json_object_set_new(o, "evict_p99_us", gs_report_json_number(g->evict_p99_us));
-	json_object_set_new(o, "handover_us", gs_report_json_number(g->arbiter->handover_us));
-	json_object_set_new(o, "arbiter",
-			    gs_report_json_text(g->arbiter->polls ? "polls" : "sleeps"));
-	json_object_set_new(o, "arbiter_cpu_s", gs_report_json_number(g->arbiter->cpu_s));
-	json_object_set_new(o, "antt", gs_report_json_number(g->sharing.antt));
-	json_object_set_new(o, "dntt", gs_report_json_number(g->sharing.dntt));
-	json_object_set_new(o, "stp", gs_report_json_number(g->sharing.stp));
-	json_object_set_new(o, "jain", gs_report_json_number(g->sharing.jain));
-	json_object_set_new(o, "policy_faults", json_integer(g->arbiter->policy_faults));
-	json_object_set_new(o, "fell_back", json_boolean(g->fell_back));
+#define STATUS_JSON(key, kind, value) json_object_set_new(o, #key, JSON_##kind(value));
+#define STATUS_CELL(head, format, value)
+#include "gpushare/daemon/report/status.def"
+#undef STATUS_JSON
+#undef STATUS_CELL
 	json_object_set_new(o, "classes", classes_json(g));
 	return o;
 }
@@ -235,52 +217,49 @@ static char *status_json(const struct gs_report_status *s)
 	return gs_report_json_dump(o);
 }
 
-/* "sjf, urgent: rr": the GPU's policy, and the classes' where it is another matter. */
-static void policy_cell(struct gs_table *t, const struct gs_report_gpu *g)
+static const char *fell_back(const char *broke)
 {
-	char text[GS_SCHED_CLASSES_MAX * 320];
-	size_t at = (size_t)snprintf(text, sizeof(text), "%s%s", g->policy,
-				     g->fell_back ? " (fell back)" : "");
+	return broke ? " (fell back)" : "";
+}
 
-	for (size_t i = 0; i < g->nclasses && at < sizeof(text); i++)
-		if (g->class[i].own || g->class[i].fell_back)
-			at += (size_t)snprintf(text + at, sizeof(text) - at, ", %s: %s%s",
-					       g->class[i].name, g->class[i].policy,
-					       g->class[i].fell_back ? " (fell back)" : "");
-	gs_table_cell(t, "%s", text);
+/* "sjf, urgent: rr": the GPU's policy, and the classes' where it is another matter. */
+static void policy_text(const struct gs_report_gpu *g, char *text, size_t size)
+{
+	size_t at = (size_t)snprintf(text, size, "%s%s", g->now.policy, fell_back(g->now.broke));
+
+	for (size_t i = 0; i < g->now.nclasses && at < size; i++) {
+		const struct gs_gpu_class *c = &g->now.class[i];
+
+		if (c->is.own || c->is.broke)
+			at += (size_t)snprintf(text + at, size - at, ", %s: %s%s", c->name,
+					       c->is.policy, fell_back(c->is.broke));
+	}
+}
+
+static size_t status_columns(void)
+{
+	size_t n = 0;
+
+#define STATUS_JSON(key, kind, value)
+#define STATUS_CELL(head, format, value) n++;
+#include "gpushare/daemon/report/status.def"
+#undef STATUS_CELL
+	return n;
 }
 
 static void status_gpus(struct gs_table *t, const struct gs_report_status *s)
 {
-	static const char *const heads[STATUS_COLUMNS] = {
-		"gpu",       "policy",      "isolation", "signal",  "shares",    "taken",
-		"memory_mb", "reserved_mb", "clients",   "waiting", "evictions", "overdue",
-		"antt",      "dntt",        "stp",       "jain",    "arbiter_s", "holder",
-	};
+	char policy[GS_SCHED_CLASSES_MAX * 320];
 
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
-		gs_table_cell(t, "%s", heads[i]);
-	for (size_t i = 0; i < s->ngpu; i++) {
-		const struct gs_report_gpu *g = &s->gpu[i];
-
-		gs_table_cell(t, "%u", g->gpu);
-		policy_cell(t, g);
-		gs_table_cell(t, "%s", g->isolation);
-		gs_table_cell(t, "%s", g->signal);
-		gs_table_cell(t, "%u", g->shares);
-		gs_table_cell(t, "%u", g->shares_taken);
-		gs_table_cell(t, "%.0f", g->memory_mb);
-		gs_table_cell(t, "%.0f", g->reserved_mb);
-		gs_table_cell(t, "%u", g->clients);
-		gs_table_cell(t, "%u", g->waiting);
-		gs_table_cell(t, "%" PRIu64, g->evictions);
-		gs_table_cell(t, "%" PRIu64, g->overdue);
-		gs_table_cell(t, "%.2f", g->sharing.antt);
-		gs_table_cell(t, "%.2f", g->sharing.dntt);
-		gs_table_cell(t, "%.2f", g->sharing.stp);
-		gs_table_cell(t, "%.2f", g->sharing.jain);
-		gs_table_cell(t, "%.1f", g->arbiter->cpu_s);
-		gs_table_cell(t, "%s", *g->holder ? g->holder : "-");
+#define STATUS_CELL(head, format, value) gs_table_cell(t, "%s", head);
+#include "gpushare/daemon/report/status.def"
+#undef STATUS_CELL
+	for (const struct gs_report_gpu *g = s->gpu; g < s->gpu + s->ngpu; g++) {
+		policy_text(g, policy, sizeof(policy));
+#define STATUS_CELL(head, format, value) gs_table_cell(t, format, value);
+#include "gpushare/daemon/report/status.def"
+#undef STATUS_CELL
+#undef STATUS_JSON
 	}
 	gs_table_print(t, count_columns());
 }
@@ -291,7 +270,7 @@ char *gs_report_status(const struct gs_report_status *s, int json)
 
 	if (json)
 		return status_json(s);
-	gs_table_open(&t, STATUS_COLUMNS);
+	gs_table_open(&t, status_columns());
 	if (!t.failed)
 		fprintf(t.out, "gpushared %s, pid %u, up %.0f s\n\n", s->version, s->pid,
 			s->uptime_s);

@@ -9,7 +9,7 @@
 #include "gpushare/daemon/base/moves.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/metrics/metrics.h"
-#include "gpushare/sched/sched.h"
+#include "gpushare/daemon/gpu/arbiter.h"
 
 /* One job step; texts are the caller's. */
 struct gs_report_row {
@@ -18,38 +18,17 @@ struct gs_report_row {
 #undef COLUMN
 };
 
-/* A class of a GPU's tasks, and its policy. */
-struct gs_report_class {
-	const char *name, *policy;
-	int own;       /* not the GPU's */
-	int fell_back; /* its policy broke its contract */
-};
-
-/* What its arbiter does. */
-struct gs_report_arbiter {
-	int polls;          /* at the moment, else it sleeps */
-	double cpu_s;       /* processor time that it has had */
-	double handover_us; /* what it takes a hand-over for */
-	uint32_t policy_faults;
-};
-
-/* One GPU, for `gpusharectl status`. */
+/* One GPU, for `gpusharectl status`: status.def says what of it is shown. */
 struct gs_report_gpu {
 	uint32_t gpu;
-	const char *policy;
-	int fell_back;
-	struct gs_report_class class[GS_SCHED_CLASSES_MAX];
-	size_t nclasses;
+	struct gs_gpu_status now;
+	struct gs_arbiter_status arbiter;
 	const char *isolation; /* "contexts" or "mps" */
 	const char *signal;    /* how kernels are told to leave: "proxy/memop" */
 	const char *holder;    /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
-	uint32_t clients, waiting;
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
-	uint64_t evictions, overdue;
-	double evict_p50_us, evict_p99_us;
 	struct gs_sharing sharing; /* of the registered steps that have wanted it */
-	const struct gs_report_arbiter *arbiter;
 };
 
 struct gs_report_status {
