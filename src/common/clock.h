@@ -12,8 +12,4 @@
 /* Nanoseconds since an arbitrary point; equal in all processes of a node. */
 uint64_t gs_clock_ns(void);
 
-/* Processor time that this process, this thread, has had, ns. */
-uint64_t gs_clock_process_ns(void);
-uint64_t gs_clock_thread_ns(void);
-
 #endif

@@ -365,8 +365,3 @@ void emu_engine_pass(struct emu_engine *e, uint64_t cycles)
 {
 	atomic_fetch_add(&e->cycles, cycles);
 }
-
-uint64_t emu_engine_instructions(struct emu_engine *e)
-{
-	return atomic_load(&e->instructions);
-}

@@ -28,7 +28,5 @@ void emu_engine_run(struct emu_engine *engine, struct emu_grid *grid, int priori
 const _Atomic uint64_t *emu_engine_cycles(const struct emu_engine *engine);
 /* Advance the clock: what a stream does takes time, too. */
 void emu_engine_pass(struct emu_engine *engine, uint64_t cycles);
-/* Thread instructions executed since the start. */
-uint64_t emu_engine_instructions(struct emu_engine *engine);
 
 #endif

@@ -389,11 +389,6 @@ static uint64_t highest_number(const struct gs_page *page, int with_prep)
 	return highest;
 }
 
-uint64_t gs_watch_highest(const struct gs_page *page)
-{
-	return highest_number(page, 1);
-}
-
 void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 {
 	*w = (struct gs_watch) { .tpt_ps = w->tpt_ps,

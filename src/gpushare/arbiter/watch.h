@@ -149,10 +149,6 @@ void gs_watch_period_end(struct gs_watch *watch);
 /* Slot i is on the GPU, and in the way of the next client since `now`, unless it was before. */
 void gs_watch_requested(struct gs_watch *watch, unsigned i, uint64_t now);
 
-/* The highest number in the page, in the making, or over before anybody looked, included.  1:
- * perhaps none. */
-uint64_t gs_watch_highest(const struct gs_page *page);
-
 /* Slot i is about to be told to leave. */
 void gs_watch_evicting(struct gs_watch *watch, const struct gs_page *page, unsigned i,
 		       uint64_t now);

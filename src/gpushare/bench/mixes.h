@@ -41,7 +41,6 @@ extern const size_t mixes_count;
 
 /* Does the mix have a program like that? */
 int mixes_torch(const struct mixes_mix *mix);
-int mixes_requests(const struct mixes_mix *mix);
 uint32_t mixes_gpus(const struct mixes_mix *mix);
 
 enum mixes_way {

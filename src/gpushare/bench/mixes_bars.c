@@ -44,11 +44,6 @@ int mixes_torch(const struct mixes_mix *mix)
 	return mixes_kind[mix->side[0].program].torch || mixes_kind[mix->side[1].program].torch;
 }
 
-int mixes_requests(const struct mixes_mix *mix)
-{
-	return mixes_kind[mix->side[0].program].requests;
-}
-
 uint32_t mixes_gpus(const struct mixes_mix *mix)
 {
 	return mixes_kind[mix->side[0].program].gpus;

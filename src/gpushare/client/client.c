@@ -282,15 +282,6 @@ static void tell(struct gs_client *c, const struct gs_msg *msg)
 	pthread_mutex_unlock(&c->request);
 }
 
-void gs_client_free(struct gs_client *c, uint64_t bytes)
-{
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_FREE, 0);
-	msg.free.bytes = bytes;
-	tell(c, &msg);
-}
-
 void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform, uint32_t reason,
 		      uint32_t registers, uint64_t content, const char *name)
 {

@@ -79,7 +79,6 @@ int gs_client_alive(struct gs_client *client);
  */
 int gs_client_alloc(struct gs_client *client, uint64_t bytes, uint64_t *used,
 		    uint64_t *reservation);
-void gs_client_free(struct gs_client *client, uint64_t bytes);
 
 /* Announce a kernel; see GS_MSG_KERNEL.  content: hash of its module's text, 0: not known. */
 void gs_client_kernel(struct gs_client *client, uint32_t number, uint32_t transform,

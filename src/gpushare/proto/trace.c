@@ -10,17 +10,6 @@ _Static_assert(sizeof(struct gs_trace_head) == 32, "no padding");
 _Static_assert(sizeof(struct gs_trace_lane) == 192, "no padding");
 _Static_assert(sizeof(struct gs_trace_record) == 24, "no padding");
 
-const char *gs_trace_words(uint32_t kind)
-{
-	static const char *const words[] = {
-#define TRACE(NAME, text) text,
-#include "gpushare/proto/trace.def"
-#undef TRACE
-	};
-
-	return kind < GS_TRACE_COUNT ? words[kind] : "?";
-}
-
 void gs_trace_image_free(struct gs_trace_image *image)
 {
 	free(image->lane);

@@ -64,7 +64,4 @@ char *gs_trace_pack(const struct gs_trace_image *image, size_t *size);
 int gs_trace_unpack(const char *bytes, size_t size, struct gs_trace_image *image,
 		    struct gs_error *err);
 
-/* "waits" for GS_TRACE_WAIT; "?" for none. */
-const char *gs_trace_words(uint32_t kind);
-
 #endif

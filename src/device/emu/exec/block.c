@@ -242,10 +242,3 @@ uint64_t emu_block_instructions(const struct emu_block *b)
 		n += b->warp[i].progress.count;
 	return n;
 }
-
-void emu_block_free(struct emu_block *b)
-{
-	if (b->arena)
-		munmap(b->arena, b->arena_bytes);
-	memset(b, 0, sizeof(*b));
-}

@@ -37,19 +37,6 @@ static int owned(enum emu_mem_kind kind)
 	return kind != EMU_MEM_REGISTERED && kind != EMU_MEM_MAPPED;
 }
 
-void emu_mem_destroy(struct emu_mem *mem)
-{
-	if (!mem)
-		return;
-	for (size_t i = 0; i < mem->n; i++)
-		if (owned(mem->range[i].kind))
-			munmap((void *)(uintptr_t)mem->range[i].base,
-			       mapped_bytes(mem->range[i].size));
-	pthread_rwlock_destroy(&mem->lock);
-	free(mem->range);
-	free(mem);
-}
-
 /* Index of the first range that ends above addr. */
 static size_t lower(const struct emu_mem *mem, uint64_t addr)
 {

@@ -33,7 +33,6 @@ struct emu_range {
 };
 
 struct emu_mem *emu_mem_create(void);
-void emu_mem_destroy(struct emu_mem *mem); /* frees what is still allocated */
 
 /* Zeroed pages are mapped; 0 on failure.  Aligned to 512 bytes at least. */
 uint64_t emu_mem_alloc(struct emu_mem *mem, uint64_t size, enum emu_mem_kind kind, uint32_t flags,

@@ -144,7 +144,6 @@ enum emu_run emu_warp_run(struct emu_warp *warp, uint32_t budget);
 int emu_block_start(struct emu_block *block, struct emu_grid *grid, uint64_t index);
 /* A turn for each warp: MORE, DONE, or FAULT (the grid's fault is filled). */
 enum emu_run emu_block_run(struct emu_block *block, uint32_t budget);
-void emu_block_free(struct emu_block *block);
 
 /* Thread instructions executed by the block since its start. */
 uint64_t emu_block_instructions(const struct emu_block *block);
