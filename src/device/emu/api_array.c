@@ -100,14 +100,7 @@ static CUresult check(const struct CUarray_st *a)
 	return a && a->magic == EMU_MAGIC_ARRAY ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult CUDAAPI cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *d, CUarray a)
-{
-	EMU_TRY(check(a));
-	if (!d)
-		return CUDA_ERROR_INVALID_VALUE;
-	*d = a->desc;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * d, CUarray a), check(a), d, a->desc);
 
 CUresult CUDAAPI cuArrayGetDescriptor_v2(CUDA_ARRAY_DESCRIPTOR *d, CUarray a)
 {

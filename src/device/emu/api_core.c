@@ -178,23 +178,8 @@ static CUresult device(CUdevice dev)
 	return dev == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult CUDAAPI cuDeviceGet(CUdevice *dev, int ordinal)
-{
-	EMU_TRY(device(ordinal));
-	if (!dev)
-		return CUDA_ERROR_INVALID_VALUE;
-	*dev = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDeviceGetCount(int *count)
-{
-	EMU_TRY(emu_enter_plain());
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = 1;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuDeviceGet, (CUdevice * dev, int ordinal), device(ordinal), dev, 0);
+EMU_GET(cuDeviceGetCount, (int *count), emu_enter_plain(), count, 1);
 
 CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 {
@@ -205,14 +190,8 @@ CUresult CUDAAPI cuDeviceGetName(char *name, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
-{
-	EMU_TRY(device(dev));
-	if (!bytes)
-		return CUDA_ERROR_INVALID_VALUE;
-	*bytes = emu.config->memory;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice dev), device(dev), bytes,
+	emu.config->memory);
 
 #undef cuDeviceGetUuid
 CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
@@ -224,10 +203,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-	return cuDeviceGetUuid(uuid, dev);
-}
+EMU_ALIAS(cuDeviceGetUuid_v2, cuDeviceGetUuid);
 
 CUresult CUDAAPI cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {

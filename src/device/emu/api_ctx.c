@@ -186,10 +186,7 @@ CUresult CUDAAPI cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
-{
-	return cuDevicePrimaryCtxSetFlags(dev, flags);
-}
+EMU_ALIAS(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags);
 
 CUresult CUDAAPI cuCtxCreate_v2(CUcontext *out, unsigned int flags, CUdevice dev)
 {
@@ -261,14 +258,8 @@ CUresult CUDAAPI cuCtxSetCurrent(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuCtxGetCurrent(CUcontext *ctx)
-{
-	EMU_TRY(emu_enter_plain());
-	if (!ctx)
-		return CUDA_ERROR_INVALID_VALUE;
-	*ctx = depth ? stack[depth - 1] : NULL;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuCtxGetCurrent, (CUcontext * ctx), emu_enter_plain(), ctx,
+	depth ? stack[depth - 1] : NULL);
 
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext ctx)
 {
@@ -298,16 +289,7 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 	return emu_ctx_wait(ctx);
 }
 
-CUresult CUDAAPI cuCtxGetDevice(CUdevice *device)
-{
-	struct CUctx_st *ctx;
-
-	EMU_TRY(emu_enter_any(&ctx));
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = 0;
-	return CUDA_SUCCESS;
-}
+EMU_GET_OF_CTX(cuCtxGetDevice, (CUdevice * device), emu_enter_any, device, 0);
 
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
@@ -367,27 +349,8 @@ CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config)
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache *config)
-{
-	struct CUctx_st *ctx;
-
-	EMU_TRY(emu_enter(&ctx));
-	if (!config)
-		return CUDA_ERROR_INVALID_VALUE;
-	*config = ctx->cache;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuCtxGetFlags(unsigned int *flags)
-{
-	struct CUctx_st *ctx;
-
-	EMU_TRY(emu_enter_any(&ctx));
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = ctx->flags;
-	return CUDA_SUCCESS;
-}
+EMU_GET_OF_CTX(cuCtxGetCacheConfig, (CUfunc_cache * config), emu_enter, config, ctx->cache);
+EMU_GET_OF_CTX(cuCtxGetFlags, (unsigned int *flags), emu_enter_any, flags, ctx->flags);
 
 CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 {

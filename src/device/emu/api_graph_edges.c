@@ -102,11 +102,5 @@ CUresult CUDAAPI cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *de
 	return give(deps, n, &node->deps);
 }
 
-CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
-{
-	EMU_TRY(emu_node_check(node));
-	if (!type)
-		return CUDA_ERROR_INVALID_VALUE;
-	*type = node->type;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuGraphNodeGetType, (CUgraphNode node, CUgraphNodeType *type), emu_node_check(node), type,
+	node->type);

@@ -190,14 +190,8 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction *func, CUmodule module, const ch
 	return *func ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
-CUresult CUDAAPI cuModuleGetFunctionCount(unsigned int *count, CUmodule module)
-{
-	EMU_TRY(check_module(module));
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = module->nfunction;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuModuleGetFunctionCount, (unsigned int *count, CUmodule module), check_module(module),
+	count, module->nfunction);
 
 CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int n, CUmodule module)
 {
@@ -298,14 +292,8 @@ CUresult CUDAAPI cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CU
 	return cuModuleEnumerateFunctions((CUfunction *)kernels, n, library->module);
 }
 
-CUresult CUDAAPI cuLibraryGetModule(CUmodule *module, CUlibrary library)
-{
-	EMU_TRY(check_library(library));
-	if (!module)
-		return CUDA_ERROR_INVALID_VALUE;
-	*module = library->module;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuLibraryGetModule, (CUmodule * module, CUlibrary library), check_library(library), module,
+	library->module);
 
 CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 				    const char *name)
@@ -314,11 +302,7 @@ CUresult CUDAAPI cuLibraryGetGlobal(CUdeviceptr *ptr, size_t *bytes, CUlibrary l
 	return cuModuleGetGlobal_v2(ptr, bytes, library->module, name);
 }
 
-CUresult CUDAAPI cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
-				     const char *name)
-{
-	return cuLibraryGetGlobal(ptr, bytes, library, name);
-}
+EMU_ALIAS(cuLibraryGetManaged, cuLibraryGetGlobal);
 
 static CUresult check_function(const struct CUfunc_st *f)
 {
@@ -326,23 +310,10 @@ static CUresult check_function(const struct CUfunc_st *f)
 								CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult CUDAAPI cuKernelGetFunction(CUfunction *func, CUkernel kernel)
-{
-	EMU_TRY(check_function((struct CUfunc_st *)kernel));
-	if (!func)
-		return CUDA_ERROR_INVALID_VALUE;
-	*func = (CUfunction)kernel;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
-{
-	EMU_TRY(check_function((struct CUfunc_st *)kernel));
-	if (!library)
-		return CUDA_ERROR_INVALID_VALUE;
-	*library = ((struct CUfunc_st *)kernel)->library;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuKernelGetFunction, (CUfunction * func, CUkernel kernel),
+	check_function((struct CUfunc_st *)kernel), func, (CUfunction)kernel);
+EMU_GET(cuKernelGetLibrary, (CUlibrary * library, CUkernel kernel),
+	check_function((struct CUfunc_st *)kernel), library, ((struct CUfunc_st *)kernel)->library);
 
 CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f)
 {
@@ -427,23 +398,8 @@ CUresult CUDAAPI cuFuncSetCacheConfig(CUfunction f, CUfunc_cache config)
 	return check_function(f);
 }
 
-CUresult CUDAAPI cuFuncGetModule(CUmodule *module, CUfunction f)
-{
-	EMU_TRY(check_function(f));
-	if (!module)
-		return CUDA_ERROR_INVALID_VALUE;
-	*module = f->module;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuFuncGetName(const char **name, CUfunction f)
-{
-	EMU_TRY(check_function(f));
-	if (!name)
-		return CUDA_ERROR_INVALID_VALUE;
-	*name = f->name;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuFuncGetModule, (CUmodule * module, CUfunction f), check_function(f), module, f->module);
+EMU_GET(cuFuncGetName, (const char **name, CUfunction f), check_function(f), name, f->name);
 
 CUresult CUDAAPI cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, size_t *size)
 {
@@ -458,14 +414,8 @@ CUresult CUDAAPI cuFuncGetParamInfo(CUfunction f, size_t index, size_t *offset, 
 	return CUDA_SUCCESS;
 }
 
-CUresult CUDAAPI cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction f)
-{
-	EMU_TRY(check_function(f));
-	if (!state)
-		return CUDA_ERROR_INVALID_VALUE;
-	*state = f->program ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction f), check_function(f), state,
+	f->program ? CU_FUNCTION_LOADING_STATE_LOADED : CU_FUNCTION_LOADING_STATE_UNLOADED);
 
 CUresult CUDAAPI cuFuncLoad(CUfunction f)
 {

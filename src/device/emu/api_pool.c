@@ -139,23 +139,9 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 	return emu_stream_enqueue(s, t, NULL);
 }
 
-CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	EMU_TRY(check_device(dev));
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	*pool = &default_pool;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
-{
-	EMU_TRY(check_device(dev));
-	if (!pool)
-		return CUDA_ERROR_INVALID_VALUE;
-	*pool = current;
-	return CUDA_SUCCESS;
-}
+EMU_GET(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice dev), check_device(dev), pool,
+	&default_pool);
+EMU_GET(cuDeviceGetMemPool, (CUmemoryPool * pool, CUdevice dev), check_device(dev), pool, current);
 
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {

@@ -113,65 +113,23 @@ CUresult CUDAAPI cuStreamAddCallback(CUstream stream, CUstreamCallback fn, void 
 	return emu_stream_enqueue(s, t, NULL);
 }
 
-CUresult CUDAAPI cuStreamGetCtx(CUstream stream, CUcontext *out)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!out)
-		return CUDA_ERROR_INVALID_VALUE;
-	*out = s->ctx;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetFlags(CUstream stream, unsigned int *flags)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!flags)
-		return CUDA_ERROR_INVALID_VALUE;
-	*flags = s->flags;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetPriority(CUstream stream, int *priority)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!priority)
-		return CUDA_ERROR_INVALID_VALUE;
-	*priority = s->priority;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetId(CUstream stream, unsigned long long *id)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!id)
-		return CUDA_ERROR_INVALID_VALUE;
-	*id = s->id;
-	return CUDA_SUCCESS;
-}
-
-CUresult CUDAAPI cuStreamGetDevice(CUstream stream, CUdevice *device)
-{
-	struct CUctx_st *ctx;
-	struct CUstream_st *s;
-
-	EMU_TRY(enter(stream, &ctx, &s));
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = 0;
-	return CUDA_SUCCESS;
-}
+#define STREAM_GET(symbol, parameters, out, value) \
+	CUresult CUDAAPI symbol parameters \
+	{ \
+		struct CUctx_st *ctx; \
+		struct CUstream_st *s; \
+		EMU_TRY(enter(stream, &ctx, &s)); \
+		if (!(out)) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		*(out) = (value); \
+		return CUDA_SUCCESS; \
+	} \
+	CUresult CUDAAPI symbol parameters
+STREAM_GET(cuStreamGetCtx, (CUstream stream, CUcontext *out), out, s->ctx);
+STREAM_GET(cuStreamGetFlags, (CUstream stream, unsigned int *flags), flags, s->flags);
+STREAM_GET(cuStreamGetPriority, (CUstream stream, int *priority), priority, s->priority);
+STREAM_GET(cuStreamGetId, (CUstream stream, unsigned long long *id), id, s->id);
+STREAM_GET(cuStreamGetDevice, (CUstream stream, CUdevice *device), device, 0);
 
 static CUresult write_value(struct CUctx_st *ctx, struct emu_task *t)
 {
@@ -305,35 +263,11 @@ CUresult CUDAAPI cuStreamBatchMemOp_v2(CUstream stream, unsigned int n,
 #undef cuStreamWaitValue32
 #undef cuStreamWaitValue64
 #undef cuStreamBatchMemOp
-CUresult CUDAAPI cuStreamWriteValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-				      unsigned int flags)
-{
-	return cuStreamWriteValue32_v2(stream, addr, value, flags);
-}
-
-CUresult CUDAAPI cuStreamWriteValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-				      unsigned int flags)
-{
-	return cuStreamWriteValue64_v2(stream, addr, value, flags);
-}
-
-CUresult CUDAAPI cuStreamWaitValue32(CUstream stream, CUdeviceptr addr, cuuint32_t value,
-				     unsigned int flags)
-{
-	return cuStreamWaitValue32_v2(stream, addr, value, flags);
-}
-
-CUresult CUDAAPI cuStreamWaitValue64(CUstream stream, CUdeviceptr addr, cuuint64_t value,
-				     unsigned int flags)
-{
-	return cuStreamWaitValue64_v2(stream, addr, value, flags);
-}
-
-CUresult CUDAAPI cuStreamBatchMemOp(CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
-				    unsigned int flags)
-{
-	return cuStreamBatchMemOp_v2(stream, n, ops, flags);
-}
+EMU_ALIAS(cuStreamWriteValue32, cuStreamWriteValue32_v2);
+EMU_ALIAS(cuStreamWriteValue64, cuStreamWriteValue64_v2);
+EMU_ALIAS(cuStreamWaitValue32, cuStreamWaitValue32_v2);
+EMU_ALIAS(cuStreamWaitValue64, cuStreamWaitValue64_v2);
+EMU_ALIAS(cuStreamBatchMemOp, cuStreamBatchMemOp_v2);
 
 CUresult CUDAAPI cuEventCreate(CUevent *event, unsigned int flags)
 {
@@ -446,7 +380,4 @@ CUresult CUDAAPI cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 	return rc;
 }
 
-CUresult CUDAAPI cuEventElapsedTime_v2(float *ms, CUevent start, CUevent end)
-{
-	return cuEventElapsedTime(ms, start, end);
-}
+EMU_ALIAS(cuEventElapsedTime_v2, cuEventElapsedTime);

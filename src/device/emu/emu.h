@@ -270,6 +270,32 @@ CUresult emu_fault_result(const struct emu_grid *grid);
 		if (rc_ != CUDA_SUCCESS) \
 			return rc_; \
 	} while (0)
+/* Entry points that tell one value: checked first, and NULL for it is an error. */
+#define EMU_GET(symbol, parameters, check, out, value) \
+	CUresult CUDAAPI symbol parameters \
+	{ \
+		EMU_TRY(check); \
+		if (!(out)) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		*(out) = (value); \
+		return CUDA_SUCCESS; \
+	} \
+	CUresult CUDAAPI symbol parameters
+/* The same of the current context: ctx, entered by emu_enter or emu_enter_any. */
+#define EMU_GET_OF_CTX(symbol, parameters, enter, out, value) \
+	CUresult CUDAAPI symbol parameters \
+	{ \
+		struct CUctx_st *ctx; \
+		EMU_TRY(enter(&ctx)); \
+		if (!(out)) \
+			return CUDA_ERROR_INVALID_VALUE; \
+		*(out) = (value); \
+		return CUDA_SUCCESS; \
+	} \
+	CUresult CUDAAPI symbol parameters
+/* Another name of an entry point of the same file. */
+#define EMU_ALIAS(symbol, of) \
+	extern __typeof__(of) symbol __attribute__((alias(#of), visibility("default")))
 #define EMU_KINDS_DEVICE (1u << EMU_MEM_DEVICE | 1u << EMU_MEM_MANAGED)
 #define EMU_MAX_THREADS 1024
 #define EMU_SM 90                  /* compute capability 9.0 */
