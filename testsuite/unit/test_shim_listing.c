@@ -27,7 +27,7 @@ static const char ptx[] =
 
 /* ---- a driver whose modules hold these, the variants among them; a handle is its number ---- */
 
-static const char *const names[] = { "b__gpushare_p", "b",     "__gpushare_end", "a",
+static const char *const names[] = { "b__gpushare_p", "b",     "b__gpushare_g", "a",
 				     "a__gpushare_p", "my_end" };
 #define NAMES (sizeof(names) / sizeof(names[0]))
 #define MODULE 0x900000u

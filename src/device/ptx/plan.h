@@ -5,10 +5,9 @@
 
 #include "device/ptx/facts.h"
 
-/* Static shared memory of a variant that claims, beside the original's: variant.c has the layout.
+/* Static shared memory of a persistent variant, beside the original's: variant.c has the layout.
  */
 #define PTX_SLOT_BYTES 112u
-#define PTX_GUARDED_SLOT_BYTES 64u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {

@@ -96,14 +96,11 @@ struct work {
 	} * planned;    /* by kernel of t */
 	uint8_t *clone; /* by function: variants call its clone */
 	uint32_t at;    /* the module's text up to here is written */
-	int ends;       /* a guarded variant wants PTX_END_ENTRY */
 };
 
 /* Was the entry made by a transformation, now or at build time? */
 static int is_made(struct ptx_slice name)
 {
-	if (ptx_is(name, PTX_END_ENTRY))
-		return 1;
 	for (size_t i = 0; i < NMAKER; i++) {
 		const char *suffix = ptx_transform_suffix(makers[i].transform);
 		size_t n = strlen(suffix);
@@ -233,7 +230,9 @@ static int plan_entries(struct work *w)
 		if (report(k, &w->a, i, plan) < 0)
 			return -1;
 		choose(w, k);
-		if (k->transforms && mark_clones(w, i) < 0)
+		/* A guarded variant has the original's index, in its functions, too. */
+		if (k->transforms & ~PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) &&
+		    mark_clones(w, i) < 0)
 			return -1;
 	}
 	return 0;
@@ -259,7 +258,6 @@ static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 			continue;
 		copy_behind(w, f);
 		makers[i].put(&w->out, &w->a, func, &w->planned[kernel].plan[i]);
-		w->ends |= transform == PTX_TRANSFORM_GUARDED;
 	}
 }
 
@@ -280,7 +278,6 @@ static void put_clone(struct work *w, uint32_t func)
 
 static int transform_entries(struct work *w)
 {
-	static const struct ptx_slice none = { "", 0 };
 	const struct ptx_module *m = w->a.module;
 	uint32_t kernel = 0;
 
@@ -296,8 +293,6 @@ static int transform_entries(struct work *w)
 			put_variants(w, i, kernel++);
 	}
 	ptx_out_put(&w->out, m->text + w->at, m->len - w->at);
-	if (w->ends && !has_name(&w->a, none, PTX_END_ENTRY))
-		ptx_put_end_entry(&w->out, &w->a);
 	ptx_out_put(&w->out, "", 1); /* some text even if the module had none */
 	return w->out.failed ? -1 : 0;
 }

@@ -18,17 +18,11 @@
 #define PTX_GUARDED_SUFFIX "__gpushare_g"
 #define PTX_SLICED_SUFFIX "__gpushare_s"
 
-/*
- * An entry of its own beside guarded variants, (.param .u64 control block), to be
- * launched as one thread behind each launch of one: it reports the end (ctl.h).
- */
-#define PTX_END_ENTRY "__gpushare_end"
-
 /* Best first, but for AS_IS.  The numbers are part of the client protocol: only ever append. */
 enum ptx_transform_kind {
 	PTX_TRANSFORM_AS_IS,      /* original only: held at launch boundaries */
 	PTX_TRANSFORM_PERSISTENT, /* workers that claim block-tasks in a loop (ctl.h) */
-	PTX_TRANSFORM_GUARDED,    /* a block claims its block-task when it starts (ctl.h) */
+	PTX_TRANSFORM_GUARDED,    /* a block asks before it begins, or leaves (guard.h) */
 	PTX_TRANSFORM_SLICED,     /* launches over ranges of block-tasks (slice.h) */
 	PTX_TRANSFORM_COUNT
 };
@@ -87,8 +81,8 @@ struct ptx_kernel {
 	uint32_t nparam;                                 /* of the original */
 	uint32_t *param_offset; /* byte offset of each in the parameter block */
 	uint32_t *param_size;   /* bytes */
-	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, or of SLICED the
-				   gs_slice */
+	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, of GUARDED the
+				   gs_guard, of SLICED the gs_slice */
 	uint32_t static_shared; /* bytes declared by the original, an upper bound */
 	uint32_t max_threads;   /* of a block, by .reqntid or .maxntid; 0: not said */
 	uint8_t uses_barrier;

@@ -18,9 +18,6 @@ void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint
 void ptx_variant_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 			const struct ptx_plan *plan);
 
-/* Append the entry that reports the end of guarded launches (PTX_END_ENTRY). */
-void ptx_put_end_entry(struct ptx_out *out, const struct ptx_analysis *a);
-
 /* The body of an entry or of a clone with its edits: see rewrite.c.  plan: NULL of a clone. */
 void ptx_rewrite_body(struct ptx_out *out, const struct ptx_analysis *a, uint32_t func,
 		      const struct ptx_plan *plan);

@@ -132,6 +132,8 @@ void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct 
 	}
 	ptx_out_str(out, transform == PTX_TRANSFORM_SLICED ?
 				 "\n\t.param .align 8 .b8 __gpushare_slice[24]\n)" :
+			 transform == PTX_TRANSFORM_GUARDED ?
+				 "\n\t.param .align 8 .b8 __gpushare_guard[24]\n)" :
 				 "\n\t.param .u64 __gpushare_ctl\n)");
 	/* the performance directives: from behind the parameters to behind the body's brace */
 	name_end = f->params_end;
