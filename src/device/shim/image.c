@@ -22,7 +22,8 @@
 
 #define PAGE_BYTES 4096
 /* The variants that the launch path knows. */
-#define TRANSFORMS PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT)
+#define TRANSFORMS \
+	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED))
 /* No file is read that is longer: it would not be a module. */
 #define FILE_MAX ((off_t)1 << 30)
 
@@ -100,7 +101,8 @@ struct ptx_transformed *shim_image_transform_text(const char *text, size_t len,
 	struct ptx_transformed *t;
 	uint32_t i = 0;
 
-	if (large && !memmem(text, len, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)))
+	if (large && !memmem(text, len, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)) &&
+	    !memmem(text, len, PTX_GUARDED_SUFFIX, strlen(PTX_GUARDED_SUFFIX)))
 		return leave(PTX_REASON_LARGE, ptx_reason_words(PTX_REASON_LARGE), why);
 	t = shim_cache_get(text, len, TRANSFORMS);
 	if (!t) {

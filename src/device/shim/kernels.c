@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/form.h"
 #include "device/shim/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
@@ -133,7 +134,7 @@ int shim_module_has_variants(const void *module)
 	for (m = modules; m && m->handle != module; m = m->next)
 		;
 	for (uint32_t i = 0; m && m->t && i < m->t->nkernel; i++)
-		has |= m->t->kernel[i].transform == PTX_TRANSFORM_PERSISTENT;
+		has |= shim_form_of(m->t->kernel[i].transform) != NULL;
 	pthread_mutex_unlock(&lock);
 	return has;
 }
@@ -220,14 +221,15 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 }
 
 /* The variant beside the original, by its name.  The driver takes each handle for what it is. */
-static CUfunction variant_of(const void *module, int library, const char *name)
+static CUfunction variant_of(const void *module, int library, const char *name,
+			     enum ptx_transform_kind transform)
 {
 	CUfunction f = NULL;
 	CUkernel kernel = NULL;
 	CUresult rc;
 	char *variant; /* templates give names of several thousand characters */
 
-	if (asprintf(&variant, "%s" PTX_PERSISTENT_SUFFIX, name) < 0)
+	if (asprintf(&variant, "%s%s", name, ptx_transform_suffix(transform)) < 0)
 		return NULL;
 	if (library) {
 		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, variant);
@@ -249,9 +251,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	const struct ptx_kernel *d = described(module, name, &content, &why);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
-	CUfunction variant = d && d->transform == PTX_TRANSFORM_PERSISTENT ?
-				     variant_of(module, library, name) :
-				     NULL;
+	int formed = d && shim_form_of(d->transform);
+	CUfunction variant = formed ? variant_of(module, library, name, d->transform) : NULL;
 
 	/* The driver gives the number of an unloaded kernel to another one, whose variant is
 	 * another. */
@@ -272,9 +273,9 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_offset = d->param_offset;
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
-		k->whole_warps = d->whole_warps;
+		k->whole_warps = d->whole_warps && d->transform == PTX_TRANSFORM_PERSISTENT;
 		k->variant = variant;
-		if (d->transform == PTX_TRANSFORM_PERSISTENT && !k->variant) {
+		if (formed && !k->variant) {
 			k->transform = PTX_TRANSFORM_AS_IS;
 			k->reason = PTX_REASON_NO_VARIANT;
 		}

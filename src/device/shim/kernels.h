@@ -55,6 +55,8 @@ struct shim_kernel {
 	uint32_t nparam;
 	const uint32_t *param_offset, *param_size;
 	uint32_t ctl_offset;
+	uint8_t by_cluster; /* the guard of the variant asks by cluster, not by block... */
+	uint8_t group;      /* ...and by 2^group of them (device/ptx/guard.h) */
 	uint8_t whole_warps; /* the variant wants blocks whose warps are rows of threads
 				(transform.h) */
 	uint32_t registers;  /* of a thread of the original; 0: not known */

@@ -19,6 +19,7 @@
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
+#include "device/shim/form.h"
 #include "device/shim/graph.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
@@ -206,19 +207,9 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->params,
-		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->params_len,
-		CU_LAUNCH_PARAM_END,
-	};
 	CUresult rc = shim_force_arm(shim_session_peek(), l);
 
-	if (rc != CUDA_SUCCESS)
-		return rc;
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->workers, 1, 1, l->block[0], l->block[1],
-				    l->block[2], l->shared, stream, NULL, extra);
+	return rc == CUDA_SUCCESS ? l->form->launch(l, stream) : rc;
 }
 
 static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_request *r)
@@ -226,6 +217,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	uint32_t *done = &l->ctx->image[l->index].done;
 	CUresult rc = CUDA_SUCCESS;
 
+	l->ends = *done + 1;
 	if (l->nwrite)
 		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
 	if (rc != CUDA_SUCCESS)
@@ -237,7 +229,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
 					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
-					    ++*done, CU_STREAM_WAIT_VALUE_GEQ);
+					    *done = l->ends, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 /*
@@ -355,7 +347,7 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 static void refused(struct shim_launch *l, const struct shim_request *r)
 {
 	if (l->evictable)
-		shim_request_forget(l);
+		l->form->forget(l);
 	if (l->preenqueued && end_wait(l, r)) {
 		atomic_store(&l->enqueued, 1);
 		return;
@@ -424,6 +416,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_fault_seen(c, rc);
 		refused(l, r);
 	} else {
+		l->out_ns = gs_clock_ns();
 		atomic_store(&l->enqueued, 1);
 	}
 	/* Not before: who is neither inside nor enqueued has nothing to do. */

@@ -9,6 +9,7 @@
 
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
+#include "device/shim/form.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
 #include "device/shim/untracked.h"
@@ -28,8 +29,6 @@
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
 /* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
 #define SIGNAL_NS 7000
-/* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
-#define PROXY_WAVES 16
 
 uint64_t shim_request_ps(const struct shim_request *r)
 {
@@ -93,12 +92,11 @@ static unsigned int workers_of(struct shim_kernel *k, const struct shim_request 
 	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
 }
 
-/* The parameter block: the program's parameters, then the control block's address. */
+/* The parameter block: the program's parameters, and room for the form's. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
 	const struct shim_kernel *k = l->kernel;
-	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
-	CUdeviceptr ctl = shim_launch_ctl(l, 0);
+	size_t len = k->ctl_offset + l->form->param_bytes;
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
@@ -133,63 +131,25 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 	} else if (k->nparam) {
 		return -1;
 	}
-	memcpy(l->params + k->ctl_offset, &ctl, sizeof(ctl));
 	return 0;
 }
 
-uint32_t shim_request_aim_ns(const struct shim_session *s)
+unsigned int shim_write_op(CUstreamBatchMemOpParams *op, unsigned int n, int bits, CUdeviceptr at,
+			   uint64_t value)
 {
-	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ?
-		       SHIM_CHUNK_CONTENDED_NS :
-		       SHIM_CHUNK_AIM_NS;
+	memset(&op[n], 0, sizeof(op[n]));
+	op[n].writeValue.operation = bits == 64 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 :
+						  CU_STREAM_MEM_OP_WRITE_VALUE_32;
+	op[n].writeValue.address = at;
+	op[n].writeValue.value64 = value;
+	return n + 1;
 }
 
-/*
- * The words of the control block that this launch needs otherwise than the
- * last one left them (mostly none), as memory operations of its stream: the
- * front end writes them in order, without a copy engine between two kernels.
- */
-static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
-			       const struct shim_request *r, CUstreamBatchMemOpParams *op)
+const struct shim_form *shim_form_of(enum ptx_transform_kind transform)
 {
-	uint32_t aim_ns = shim_request_aim_ns(s);
-	struct gs_ctl *image = &l->ctx->image[l->index];
-	unsigned int n = 0;
-
-#define UPDATE(bits, field, v) \
-	do { \
-		if (image->field != (v)) { \
-			image->field = (v); \
-			memset(&op[n], 0, sizeof(op[n])); \
-			op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
-			op[n].writeValue.address = \
-				shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
-			op[n].writeValue.value64 = (v); \
-			n++; \
-		} \
-	} while (0)
-	UPDATE(64, total, l->nt);
-	UPDATE(32, nctaid[0], r->grid[0]);
-	UPDATE(32, nctaid[1], r->grid[1]);
-	UPDATE(32, nctaid[2], r->grid[2]);
-	UPDATE(32, workers, l->workers);
-	UPDATE(32, proxy, l->proxy);
-	UPDATE(32, chunk_ns, aim_ns);
-	/* The last launch of this block may have been told to leave as it ended. */
-	UPDATE(32, limit, SHIM_NO_LIMIT);
-#undef UPDATE
-	return n;
-}
-
-/*
- * May worker 0 be the proxy?  That takes a worker away: one of several in its
- * SM, whose share the others get, and for one wave more of many at worst.
- */
-static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
-{
-	if (s->signal != GS_SIGNAL_AUTO)
-		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
-	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
+	return transform == PTX_TRANSFORM_PERSISTENT ? &shim_persistent :
+	       transform == PTX_TRANSFORM_GUARDED    ? &shim_guarded :
+						       NULL;
 }
 
 void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
@@ -199,18 +159,6 @@ void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int
 	while (has < k->local_bytes[local_bytes] &&
 	       !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
 		;
-}
-
-/* None of these is a value that a launch wants: the block's next one writes them all. */
-void shim_request_forget(struct shim_launch *l)
-{
-	struct gs_ctl *image = &l->ctx->image[l->index];
-
-	image->total = 0;
-	memset(image->nctaid, 0, sizeof(image->nctaid));
-	image->workers = image->chunk_ns = 0;
-	image->proxy = UINT32_MAX;
-	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
 /* The per-thread default streams of two threads are two streams under one name; no stream's address
@@ -227,25 +175,37 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
+static enum ptx_reason reason_of(CUlaunchAttributeID id)
+{
+	switch (id) {
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		return PTX_REASON_COOPERATIVE;
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
+		return PTX_REASON_CLUSTER;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+		return PTX_REASON_PDL;
+	default:
+		return PTX_REASON_LAUNCH_ATTRIBUTE;
+	}
+}
+
 /* What the variant is not known to honour.  A list that is said to be there and is not, the driver
  * refuses. */
-static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
+static enum ptx_reason attribute_reason(const struct shim_kernel *k, const CUlaunchConfig *config)
 {
+	const struct shim_form *form = shim_form_of(k->transform);
+	enum ptx_reason why = config->attrs ? PTX_REASON_NONE : PTX_REASON_LAUNCH_ATTRIBUTE;
+
 	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
-		switch (config->attrs[i].id) {
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-			return PTX_REASON_COOPERATIVE;
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-			return PTX_REASON_CLUSTER;
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-			return PTX_REASON_PDL;
-		default:
+		if (form->carries && form->carries(k, &config->attrs[i]))
+			continue;
+		why = reason_of(config->attrs[i].id);
+		if (why != PTX_REASON_LAUNCH_ATTRIBUTE)
 			break;
-		}
 	}
-	return PTX_REASON_LAUNCH_ATTRIBUTE;
+	return why;
 }
 
 /* Why it cannot go out as a variant whatever the moment; NONE: it can. */
@@ -261,8 +221,8 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
 		return PTX_REASON_ARGUMENTS;
-	if (r->config)
-		return attribute_reason(r->config);
+	if (r->config && attribute_reason(k, r->config) != PTX_REASON_NONE)
+		return attribute_reason(k, r->config);
 	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
 	return PTX_REASON_NONE;
@@ -273,6 +233,18 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 static int is_grid(const unsigned int grid[3])
 {
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
+}
+
+/* Behind the barrier, where something must be loaded or grow first. */
+static int is_equipped(struct shim_launch *l)
+{
+	int is = l->form->equip(l->ctx, 0);
+
+	if (is && !shim_request_grows(l->ctx, l->kernel, 1))
+		return is > 0;
+	l->in_barrier = 1;
+	shim_barrier_enter(0);
+	return (is ? is : l->form->equip(l->ctx, 1)) > 0;
 }
 
 enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
@@ -286,19 +258,18 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
+	l->form = shim_form_of(k->transform);
 	l->workers = workers_of(k, r, l->ctx);
 	if (l->workers == 0)
 		return PTX_REASON_OCCUPANCY;
 	if (l->nt <= l->workers)
 		return PTX_REASON_ONE_WAVE;
-	if (l->nt >> 62 || !is_grid(r->grid) || pack_params(l, r) < 0)
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->form->fits(l, r))
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
-	if (shim_request_grows(l->ctx, k, 1)) {
-		l->in_barrier = 1;
-		shim_barrier_enter(0);
-	}
+	if (!is_equipped(l))
+		return PTX_REASON_NO_VARIANT;
 	held = shim_blocked_begin(l->stream, l->legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
@@ -306,20 +277,20 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		shim_blocked_end(l->stream, l->legacy);
 		return PTX_REASON_STREAMS;
 	}
+	memcpy(l->grid, r->grid, sizeof(l->grid));
 	memcpy(l->block, r->block, sizeof(l->block));
 	l->shared = r->shared;
-	l->proxy = (uint8_t)has_proxy(s, l);
-	l->nwrite = ctl_writes(s, l, r, l->write);
+	l->form->prepare(s, l);
 	return PTX_REASON_NONE;
 }
 
-/* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */
+/* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
 	uint64_t task_ns = l->time->tpt_ps * l->workers / 1000;
-	uint64_t claim_ns = 2 * (uint64_t)l->ctx->image[l->index].chunk_ns;
+	uint64_t deaf_ns = l->form->deaf_ns(l);
 
 	if (!task_ns)
 		return 0;
-	return (task_ns > claim_ns ? task_ns : claim_ns) + SIGNAL_NS;
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + SIGNAL_NS;
 }

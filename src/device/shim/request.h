@@ -58,13 +58,6 @@ static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const st
 /* It has, by that frame (kernels.h). */
 void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes);
 
-/* It did not go out, and its writes to the control block may not have been made: the next launch
- * there repeats them. */
-void shim_request_forget(struct shim_launch *l);
-
-/* How long a claim of block-tasks should take, ns: shorter where others may want the GPU. */
-uint32_t shim_request_aim_ns(const struct shim_session *s);
-
 /* How long an evictable launch takes to leave when told to, ns; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l);
 
