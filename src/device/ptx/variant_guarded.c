@@ -65,7 +65,7 @@ void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
 
-	ptx_put_head(out, m, f, PTX_TRANSFORM_GUARDED);
+	ptx_put_head(out, a, f, PTX_TRANSFORM_GUARDED);
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, "");
 	ptx_put_code(out, ptx_proxy_code, a->sm, "");
