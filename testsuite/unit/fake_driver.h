@@ -16,6 +16,9 @@
 #define FAKE_CONTEXT ((CUcontext)0x100)
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
 #define FAKE_VARIANT ((CUfunction)0x2000)
+/* The program's module, and that of a variant, which holds nothing else. */
+#define FAKE_MODULE ((CUmodule)0x500)
+#define FAKE_VARIANTS_MODULE ((CUmodule)0x600)
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
 /* What was launched last; what the driver says is another context's function, NULL: nothing is. */
 extern CUfunction fake_launched, fake_elsewhere;

@@ -224,7 +224,7 @@ static void test_of_a_graph(void **unused)
 	(void)unused;
 	assert_int_equal(cuGraphLaunch(graph, STREAM), CUDA_SUCCESS);
 	k = shim_graph_find(graph);
-	assert_string_equal(k->name, "(graph)");
+	assert_string_equal(k->code->name, "(graph)");
 	assert_ptr_equal(shim_graph_find(graph), k);
 	expect_why(k, PTX_REASON_GRAPH);
 }
@@ -252,7 +252,7 @@ static void test_registers(void **unused)
 		assert_int_equal(launch(unknown, LONG_GRID), CUDA_SUCCESS);
 		finish_all();
 	}
-	assert_int_equal(shim_kernel_find(unknown)->registers, 42);
+	assert_int_equal(shim_kernel_find(unknown)->code->registers, 42);
 	assert_int_equal(requested, 1);
 	shim_slot[SHIM_FN_cuFuncGetAttribute] = attribute;
 }

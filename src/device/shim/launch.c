@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "device/shim/preenqueued.h"
+#include "device/shim/build.h"
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
@@ -78,6 +79,8 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
+	if (why == PTX_REASON_NOT_BUILT)
+		shim_build_consider(s, k, c, takes_ns);
 	if (l->evictable)
 		atomic_fetch_add(&k->evictable_launches, 1);
 	else
@@ -87,7 +90,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
 			      dims << GS_SLOT_DIMS_SHIFT);
-	gs_page_store(l->slot->kernel, k->number);
+	gs_page_store(l->slot->kernel, k->code->number);
 	gs_page_store(l->slot->nt, l->nt);
 	gs_page_store(l->slot->done, 0);
 	gs_page_store(l->slot->alone_ns, takes_ns);
@@ -217,7 +220,7 @@ CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->workers, 1, 1, l->block[0], l->block[1],
+	return REAL(cuLaunchKernel)(l->variant->f, l->workers, 1, 1, l->block[0], l->block[1],
 				    l->block[2], l->shared, stream, NULL, extra);
 }
 
@@ -283,7 +286,8 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
 	if (rc == CUDA_SUCCESS && l->in_barrier) {
-		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);
+		shim_request_grown(l->ctx, l->evictable ? l->variant->local_bytes :
+							  l->kernel->local_bytes[r->graph != NULL]);
 		if (r->graph)
 			shim_graph_went(l->kernel);
 	}
@@ -410,7 +414,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	}
 	/* Before the time slice: what is held may need it, and the daemon would wait for this one.
 	 */
-	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k, 0)) {
+	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k->local_bytes[0])) {
 		l->in_barrier = 1;
 		shim_barrier_enter(0);
 	}
@@ -455,8 +459,8 @@ static CUresult count_local(struct shim_session *s, struct shim_context *c, stru
 	if (shim_local_charge(s, k->original) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->local_bytes[0] = shim_local_bytes(k->original);
-	k->local_bytes[1] = k->variant ? shim_local_bytes(k->variant) : 0;
 	shim_kernel_count(k, c, function_of(k));
+	shim_build_first(s, k, c);
 	return CUDA_SUCCESS;
 }
 
@@ -487,7 +491,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c,
 		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r),
 				   (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the barrier, and the time slice may be gone by then. */
-	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone &&
+	if (!shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
 	    shim_may_go_untracked(s->page, r->time, r->tasks))
 		return launch_untracked(s, c, r);
 	/* Untracked launches go by what is known of the context; here the driver is asked. */

@@ -9,6 +9,7 @@
 
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
+#include "device/shim/variant.h"
 
 /* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
  * slice is spent awake. */
@@ -20,6 +21,7 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
+	struct shim_variant *variant; /* evictable: what is launched, and launched again */
 	struct shim_time *time; /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
 	unsigned char *params; /* the kernel's parameter block, ctl pointer included */

@@ -65,39 +65,39 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 }
 
 /* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
-static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads,
-				const struct shim_request *r)
+static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
+				uint32_t threads, const struct shim_request *r)
 {
-	uint32_t variant = fitting(k->variant, threads, r), own = fitting(k->original, threads, r);
+	uint32_t variant = fitting(v->f, threads, r), own = fitting(k->original, threads, r);
 
 	if (!ptx_variant_costs_blocks(own, variant))
 		return variant;
-	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name,
-		 threads, own, variant);
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant",
+		 k->code->name, threads, own, variant);
 	return KEPT;
 }
 
 /* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
-static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
-			       const struct shim_context *c)
+static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant *v,
+			       const struct shim_request *r)
 {
 	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
 	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
-	uint64_t known = k->occupancy;
+	uint64_t known = v->occupancy;
 	uint32_t blocks = (uint32_t)(known & 0xffff);
 
 	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
-		blocks = variants_blocks(k, threads, r);
-		k->occupancy = key | blocks;
+		blocks = variants_blocks(k, v, threads, r);
+		v->occupancy = key | blocks;
 	}
-	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
+	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
 }
 
 /* The parameter block: the program's parameters, then the control block's address. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
-	const struct shim_kernel *k = l->kernel;
-	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
+	const struct shim_layout *p = &l->variant->params;
+	size_t len = p->ctl_offset + sizeof(CUdeviceptr);
 	CUdeviceptr ctl = shim_launch_ctl(l, 0);
 
 	if (r->params && r->extra) /* an error of the program's */
@@ -113,8 +113,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 	l->params_len = len;
 	memset(l->params, 0, len);
 	if (r->params) {
-		for (uint32_t i = 0; i < k->nparam; i++)
-			memcpy(l->params + k->param_offset[i], r->params[i], k->param_size[i]);
+		for (uint32_t i = 0; i < p->nparam; i++)
+			memcpy(l->params + p->offset[i], r->params[i], p->size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -126,14 +126,14 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 				n = *(const size_t *)e[1];
 		}
 		/* One that is too short the driver refuses. */
-		if (!from || (k->nparam &&
-			      n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
+		if (!from || (p->nparam &&
+			      n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
-		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
-	} else if (k->nparam) {
+		memcpy(l->params, from, n < p->ctl_offset ? n : p->ctl_offset);
+	} else if (p->nparam) {
 		return -1;
 	}
-	memcpy(l->params + k->ctl_offset, &ctl, sizeof(ctl));
+	memcpy(l->params + p->ctl_offset, &ctl, sizeof(ctl));
 	return 0;
 }
 
@@ -192,12 +192,12 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
 }
 
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
+void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
 {
 	uint32_t has = c->local_bytes;
 
-	while (has < k->local_bytes[local_bytes] &&
-	       !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
+	while (has < local_bytes &&
+	       !atomic_compare_exchange_weak(&c->local_bytes, &has, local_bytes))
 		;
 }
 
@@ -249,22 +249,24 @@ static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
 }
 
 /* Why it cannot go out as a variant whatever the moment; NONE: it can. */
-static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_request *r)
+static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
+			     const struct shim_variant *v, const struct shim_request *r)
 {
 	if (r->graph)
 		return PTX_REASON_GRAPH;
-	if (!k->variant)
-		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_VARIANT;
-	if (k->variant_absent)
-		return PTX_REASON_NO_VARIANT;
+	if (!v)
+		return k->code->form == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
+							      PTX_REASON_NOT_BUILT;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
 		return PTX_REASON_ARGUMENTS;
 	if (r->config)
 		return attribute_reason(r->config);
-	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+	if (v->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
+	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
+		return PTX_REASON_COSTS;
 	return PTX_REASON_NONE;
 }
 
@@ -279,14 +281,16 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 				   const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
-	enum ptx_reason why = stays(k, r);
+	struct shim_variant *v = shim_variant_in(k->code, l->ctx);
+	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
 	if (why != PTX_REASON_NONE)
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
-	l->workers = workers_of(k, r, l->ctx);
+	l->variant = v;
+	l->workers = workers_of(k, v, r);
 	if (l->workers == 0)
 		return PTX_REASON_OCCUPANCY;
 	if (l->nt <= l->workers)
@@ -295,7 +299,7 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
-	if (shim_request_grows(l->ctx, k, 1)) {
+	if (shim_request_grows(l->ctx, v->local_bytes)) {
 		l->in_barrier = 1;
 		shim_barrier_enter(0);
 	}

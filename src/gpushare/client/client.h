@@ -35,6 +35,7 @@ struct gs_client_grant {
 	uint32_t gpu;
 	uint32_t signal;    /* enum gs_signal: how a kernel is to be told to leave */
 	uint32_t untracked; /* 1: the daemon takes gs_client_untracked() */
+	uint32_t variant_min_us; /* a longer kernel is worth a variant; 0: any, at once */
 };
 
 /*
