@@ -33,7 +33,7 @@ enum part { ADDRESSES, MADE, DESCRIPTION, PARTS };
 /* Before the frames. */
 struct head {
 	uint32_t magic, sm;
-	uint64_t build[2], text;
+	uint64_t build[2], text, hash[2];
 	uint64_t bytes[PARTS], packed[PARTS];
 };
 
@@ -93,6 +93,7 @@ static int head_of(struct head *head, char name[NAME_BYTES], const struct shim_c
 	stir_bytes(h, key->kernel, strlen(key->kernel) + 1);
 	stir_bytes(h, key->compiler, strlen(key->compiler) + 1);
 	stir_bytes(h, key->text, key->len);
+	memcpy(head->hash, h, sizeof(head->hash)); /* nothing of it in another one's place */
 	snprintf(name, NAME_BYTES, "%016llx%016llx.module", (unsigned long long)h[0],
 		 (unsigned long long)h[1]);
 	return 0;

@@ -268,8 +268,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name,
-			     k->transform);
+	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name);
 	if (gs_command_announce(conn->device->arbiter, &conn->step->live,
 				conn->registration.kernels, k, key) < 0 &&
 	    conn->registration.kernels_ignored++ == 0)
