@@ -474,6 +474,7 @@ static void set_on_both(void **unused)
 	assert_int_equal(what_was_set(), (uintptr_t)kernel + (uintptr_t)FAKE_VARIANT);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	assert_null(code->variants);
+	assert_int_equal(code->form, PTX_TRANSFORM_PERSISTENT); /* the report says what it had */
 	shim_variant_free(v);
 }
 

@@ -81,10 +81,12 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->evictable = why == PTX_REASON_NONE;
 	if (why == PTX_REASON_NOT_BUILT)
 		shim_build_consider(s, k, c, takes_ns);
-	if (l->evictable)
+	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
-	else
+	} else {
+		l->variant = NULL;
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
+	}
 	gs_page_store(l->slot->started, 0);
 	/* First: GS_SLOT_TIMED goes. */
 	gs_page_store(l->slot->flags,

@@ -60,10 +60,11 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
-	uint64_t was;
+	uint64_t ps = (uint64_t)((double)ns * 1e3 / (double)l->tasks), was;
 
-	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled,
-			      shared, beside);
+	was = shim_time_learn(l->time, ps, l->sampled, shared, beside);
+	if (!beside)
+		shim_variant_timed(l->kernel->code, l->ctx, !l->variant, l->time->dims, ps);
 	if (was)
 		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
@@ -320,6 +321,7 @@ static struct shim_launch *try_take(void)
 		l->evictable = l->in_barrier = l->preenqueued = l->beside = 0;
 		l->done_ns = 0;
 		l->in = NULL;
+		l->variant = NULL;
 		l->signalled_ns = 0;
 		l->signals = 0;
 		l->retry_ns = 0;

@@ -21,7 +21,8 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_variant *variant; /* evictable: what is launched, and launched again */
+	struct shim_variant *variant; /* what is launched, and launched again; NULL: the
+					 kernel as written */
 	struct shim_time *time; /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
 	unsigned char *params; /* the kernel's parameter block, ctl pointer included */

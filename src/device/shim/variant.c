@@ -205,7 +205,6 @@ void shim_variants_drop(struct shim_code *code)
 {
 	struct shim_variant *v = atomic_exchange(&code->variants, NULL);
 
-	code->form = PTX_TRANSFORM_AS_IS;
 	for (; v; v = v->next)
 		if (v->module)
 			in_its_context(v, unload, NULL);
