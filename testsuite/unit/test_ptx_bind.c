@@ -34,24 +34,24 @@ static const char module[] = HEAD
 	"\tret;\n}\n";
 
 /* What becomes of it with both variables at known places. */
-static const char wanted[] = HEAD
-	"\n\n\n"
-	".extern .shared .align 16 .b8 room[];\n\n"
-	".func helper(.param .u64 p)\n{\n\t.reg .b64 %__gpushare_v<4>;\n"
-	"\t.reg .b64 %rd<2>;\n\t.reg .b32 %r<2>;\n"
-	"\tld.param.u64 %rd1, [p];\n\tmov.u64 %__gpushare_v0, 0x1000;\n"
-	"\tatom.global.add.u32 %r1, [%__gpushare_v0+4], 1;\n\tret;\n}\n\n"
-	".visible .entry k(.param .u64 p)\n{\n\t.reg .b64 %__gpushare_v<4>;\n"
-	"\t.reg .pred %q;\n\t.reg .f32 %f<3>;\n\t.reg .b64 %rd<4>;\n\t.reg .b32 %r<3>;\n"
-	"\tsetp.eq.u32 %q, %r1, 0;\n"
-	"\tmov.u64 %__gpushare_v0, 0x7f0000002000;\n"
-	"\t@%q ld.global.f32 %f1, [%__gpushare_v0+4];\n"
-	"\tmov.u64 %__gpushare_v0, 0x7f0000002000;\n\tmov.u64 %rd1, %__gpushare_v0;\n"
-	"\tld.global.f32 %f2, [%rd1];\n"
-	"\tmov.u64 %rd2, %rd1;\n\tmov.u64 %rd3, 0x1008;\n"
-	"\tmov.u32 %r2, room;\n"
-	"\t{\n\t.param .u64 a;\n\tst.param.u64 [a], %rd2;\n\tcall.uni helper, (a);\n\t}\n"
-	"\tret;\n}\n";
+static const char wanted[] =
+	HEAD "\n\n\n"
+	     ".extern .shared .align 16 .b8 room[];\n\n"
+	     ".func helper(.param .u64 p)\n{\n\t.reg .b64 %__gpushare_v<4>;\n"
+	     "\t.reg .b64 %rd<2>;\n\t.reg .b32 %r<2>;\n"
+	     "\tld.param.u64 %rd1, [p];\n\tmov.u64 %__gpushare_v0, 0x1000;\n"
+	     "\tatom.global.add.u32 %r1, [%__gpushare_v0+4], 1;\n\tret;\n}\n\n"
+	     ".visible .entry k(.param .u64 p)\n{\n\t.reg .b64 %__gpushare_v<4>;\n"
+	     "\t.reg .pred %q;\n\t.reg .f32 %f<3>;\n\t.reg .b64 %rd<4>;\n\t.reg .b32 %r<3>;\n"
+	     "\tsetp.eq.u32 %q, %r1, 0;\n"
+	     "\tmov.u64 %__gpushare_v0, 0x7f0000002000;\n"
+	     "\t@%q ld.global.f32 %f1, [%__gpushare_v0+4];\n"
+	     "\tmov.u64 %__gpushare_v0, 0x7f0000002000;\n\tmov.u64 %rd1, %__gpushare_v0;\n"
+	     "\tld.global.f32 %f2, [%rd1];\n"
+	     "\tmov.u64 %rd2, %rd1;\n\tmov.u64 %rd3, 0x1008;\n"
+	     "\tmov.u32 %r2, room;\n"
+	     "\t{\n\t.param .u64 a;\n\tst.param.u64 [a], %rd2;\n\tcall.uni helper, (a);\n\t}\n"
+	     "\tret;\n}\n";
 
 static struct ptx_bind *opened(const char *text, const char *kernel)
 {
@@ -150,10 +150,9 @@ static void what_cannot_be_bound(void **unused)
 			 PTX_REASON_NONE);
 	assert_int_equal(reason_of(HEAD KERNEL("$P: .callprototype _ ();\n\tcall %rd1, $P;\n")),
 			 PTX_REASON_FUNCTION_ADDRESS);
-	assert_int_equal(
-		reason_of(HEAD ".global .texref t;\n" KERNEL(
-			"\ttex.1d.v4.u32.s32 {%r1, %r1, %r1, %r1}, [t, {%r2}];\n")),
-		PTX_REASON_UNBOUND);
+	assert_int_equal(reason_of(HEAD ".global .texref t;\n" KERNEL(
+				 "\ttex.1d.v4.u32.s32 {%r1, %r1, %r1, %r1}, [t, {%r2}];\n")),
+			 PTX_REASON_UNBOUND);
 	/* A pointer to a constant would be one into the program's own module. */
 	assert_int_equal(reason_of(HEAD ".const .u32 c = 1;\n.global .u64 at = c;\n" KERNEL(
 				 "\tld.global.u64 %rd1, [at];\n\tld.const.u32 %r1, [%rd1];\n")),

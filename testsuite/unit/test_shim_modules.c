@@ -214,9 +214,9 @@ static void every_byte_is_passed_on(void **unused)
 				 CUDA_SUCCESS);
 		expect_own(images[i], &option, &value, 1);
 		assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
-		assert_int_equal(cuLibraryLoadData(&library, images[i], &option, &value, 1, NULL,
-						   NULL, 0),
-				 CUDA_SUCCESS);
+		assert_int_equal(
+			cuLibraryLoadData(&library, images[i], &option, &value, 1, NULL, NULL, 0),
+			CUDA_SUCCESS);
 		expect_own(images[i], &option, &value, 1);
 		assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 		memset(&got, 0, sizeof(got));
@@ -454,7 +454,7 @@ static void set_on_both(void **unused)
 	code = shim_kernel_find(kernel)->code;
 	v->ctx = shim_context_current(shim_session());
 	v->f = FAKE_VARIANT;
-	v->form = PTX_TRANSFORM_PERSISTENT;
+	v->transform = PTX_TRANSFORM_PERSISTENT;
 	/* Before the variant is there: */
 	assert_int_equal(cuKernelSetCacheConfig(kernel, CU_FUNC_CACHE_PREFER_L1, 0), CUDA_SUCCESS);
 	shared_bytes = 70000;
@@ -463,7 +463,7 @@ static void set_on_both(void **unused)
 	assert_int_equal(what_was_set(), 2 * (uintptr_t)FAKE_VARIANT);
 	/* and after. */
 	shim_variant_add(code, v);
-	assert_int_equal(code->form, PTX_TRANSFORM_PERSISTENT);
+	assert_int_equal(code->transform, PTX_TRANSFORM_PERSISTENT);
 	assert_int_equal(
 		cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 1, kernel, 0),
 		CUDA_SUCCESS);
@@ -474,7 +474,8 @@ static void set_on_both(void **unused)
 	assert_int_equal(what_was_set(), (uintptr_t)kernel + (uintptr_t)FAKE_VARIANT);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	assert_null(code->variants);
-	assert_int_equal(code->form, PTX_TRANSFORM_PERSISTENT); /* the report says what it had */
+	assert_int_equal(code->transform,
+			 PTX_TRANSFORM_PERSISTENT); /* the report says what it had */
 	shim_variant_free(v);
 }
 

@@ -45,8 +45,8 @@ static const struct ptx_var *var_of(const struct ptx_bind *b, struct ptx_slice n
 
 static int is_opaque(const struct ptx_var *v)
 {
-	return v->type == PTX_T_TEXREF || v->type == PTX_T_SAMPLERREF ||
-	       v->type == PTX_T_SURFREF || v->space == PTX_SPACE_TEX;
+	return v->type == PTX_T_TEXREF || v->type == PTX_T_SAMPLERREF || v->type == PTX_T_SURFREF ||
+	       v->space == PTX_SPACE_TEX;
 }
 
 /* ---- what the kernel needs ---------------------------------------------------------- */
@@ -211,8 +211,8 @@ static int open_kernel(struct ptx_bind *b, const char *kernel, struct gs_error *
 	if (!b->var_fate || !b->func_kept || !b->var_need || !b->var_at || !b->need ||
 	    name_all(b) < 0)
 		return gs_fail(err, "line 1: no memory");
-	while (at < m->nfunc && (!m->func[at].is_entry || m->func[at].is_decl ||
-				 !ptx_is(m->func[at].name, kernel)))
+	while (at < m->nfunc &&
+	       (!m->func[at].is_entry || m->func[at].is_decl || !ptx_is(m->func[at].name, kernel)))
 		at++;
 	if (at == m->nfunc)
 		return gs_fail(err, "line 1: there is no kernel %s", kernel);
@@ -406,7 +406,7 @@ static enum ptx_reason put_func(struct body *w, const struct ptx_func *f)
 	for (uint32_t i = 0; i < f->nstmt && why == PTX_REASON_NONE; i++)
 		if (f->stmt[i].kind == PTX_STMT_INSN)
 			why = has_bare_sum(w->b, &f->stmt[i].insn) ? put_sum(w, &f->stmt[i]) :
-								    put_insn(w, &f->stmt[i]);
+								     put_insn(w, &f->stmt[i]);
 	return why;
 }
 

@@ -52,9 +52,8 @@ static CUresult load_module(CUmodule *module, const struct shim_made *made)
 	CUjit_option option = CU_JIT_MAX_REGISTERS;
 	void *value = (void *)(uintptr_t)made->max_registers;
 
-	return REAL(cuModuleLoadDataEx)(module, made->bytes,
-					made->is_ptx && made->max_registers ? 1 : 0, &option,
-					&value);
+	return REAL(cuModuleLoadDataEx)(
+		module, made->bytes, made->is_ptx && made->max_registers ? 1 : 0, &option, &value);
 }
 
 /* Its context is current and the barrier closed.  NULL: the driver does not take it. */
@@ -81,7 +80,7 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 		return NULL;
 	}
 	v->ctx = r->ctx;
-	v->form = made->form;
+	v->transform = made->transform;
 	v->whole_warps = made->whole_warps;
 	v->params = made->params;
 	made->params = (struct shim_layout) { 0 };

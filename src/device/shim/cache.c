@@ -2,10 +2,10 @@
 /*
  * The cache of variants; see cache.h.
  *
- * An entry's name is a hash of all of its key and of this build of the shim; in it are the addresses
- * that the variant was made for, its module and its description, each as a zstd frame with a
- * checksum.  Who may write there may run kernels as this user anyway, so the hash need not withstand
- * anybody.
+ * An entry's name is a hash of all of its key and of this build of the shim; in it are the
+ * addresses that the variant was made for, its module and its description, each as a zstd frame
+ * with a checksum.  Who may write there may run kernels as this user anyway, so the hash need not
+ * withstand anybody.
  */
 #define _GNU_SOURCE
 #include "device/shim/cache.h"

@@ -209,8 +209,9 @@ uint64_t shim_image_content(const struct shim_image *i)
 	if (!i->at || !i->len || pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
 		return 0;
 	for (size_t p = 0; p < SAMPLES; p++)
-		part[p] = (struct iovec) { (char *)(uintptr_t)i->at + (i->len - bytes) / (SAMPLES - 1) * p,
-					   bytes };
+		part[p] = (struct iovec) {
+			(char *)(uintptr_t)i->at + (i->len - bytes) / (SAMPLES - 1) * p, bytes
+		};
 	part[SAMPLES] = (struct iovec) { (void *)(uintptr_t)&i->len, sizeof(i->len) };
 	if (writev(fd[1], part, SAMPLES + 1) == (ssize_t)(SAMPLES * bytes + sizeof(i->len)))
 		n = read(fd[0], sample, sizeof(sample));

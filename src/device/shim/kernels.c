@@ -18,9 +18,9 @@ struct shim_kernel shim_place[BUCKETS];
 
 void shim_kernel_tell(struct shim_session *s, const struct shim_code *code)
 {
-	uint32_t reason = code->form == PTX_TRANSFORM_AS_IS ? code->reason : PTX_REASON_NONE;
+	uint32_t reason = code->transform == PTX_TRANSFORM_AS_IS ? code->reason : PTX_REASON_NONE;
 
-	gs_client_kernel(s->client, code->number, code->form, reason, code->registers,
+	gs_client_kernel(s->client, code->number, code->transform, reason, code->registers,
 			 code->content, code->name);
 }
 
@@ -198,8 +198,8 @@ void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes,
 
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 {
-	return k->code->form == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
-						      (enum ptx_reason)k->why;
+	return k->code->transform == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
+							   (enum ptx_reason)k->why;
 }
 
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3],

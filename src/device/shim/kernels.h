@@ -27,14 +27,15 @@ enum shim_build { SHIM_BUILD_NOT, SHIM_BUILD_WANTED, SHIM_BUILD_OVER };
 /* A kernel of a module: what is the same under all of its handles.  Also a graph's. */
 struct shim_code {
 	char *name;
-	uint32_t number;     /* announced to the daemon as this */
-	uint32_t registers;  /* of a thread, as written; 0: not known */
-	uint64_t content;    /* shim_image_content() of its module; 0: not known */
+	uint32_t number;            /* announced to the daemon as this */
+	uint32_t registers;         /* of a thread, as written; 0: not known */
+	uint64_t content;           /* shim_image_content() of its module; 0: not known */
 	struct shim_module *module; /* NULL: not seen */
-	_Atomic(struct shim_variant *) variants; /* in each context where there is one (variant.h) */
-	_Atomic uint32_t form;   /* enum ptx_transform_kind of the newest of them; AS_IS: none */
-	_Atomic uint32_t reason; /* enum ptx_reason: why there is none */
-	_Atomic uint32_t build;  /* enum shim_build */
+	_Atomic(struct shim_variant *)
+		variants;           /* in each context where there is one (variant.h) */
+	_Atomic uint32_t transform; /* enum ptx_transform_kind of the newest of them; AS_IS: none */
+	_Atomic uint32_t reason;    /* enum ptx_reason: why there is none */
+	_Atomic uint32_t build;     /* enum shim_build */
 	_Atomic int cache_config; /* CUfunc_cache, as the program has set it last; 0: it has not */
 };
 

@@ -178,18 +178,18 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 /* Of this launch's context; those of another that it was in before go, or went with it. */
 static void take_events(struct shim_launch *l)
 {
-	if (l->event_ctx && shim_context_use(l->event_ctx)) {
-		REAL(cuEventDestroy_v2)(l->begin);
-		REAL(cuEventDestroy_v2)(l->end);
-		shim_context_unuse(l->event_ctx);
+	if (l->watch.ctx && shim_context_use(l->watch.ctx)) {
+		REAL(cuEventDestroy_v2)(l->watch.begin);
+		REAL(cuEventDestroy_v2)(l->watch.end);
+		shim_context_unuse(l->watch.ctx);
 	}
-	l->event_ctx = NULL;
-	if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+	l->watch.ctx = NULL;
+	if (REAL(cuEventCreate)(&l->watch.begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
 		return;
-	if (REAL(cuEventCreate)(&l->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
-		l->event_ctx = l->ctx;
+	if (REAL(cuEventCreate)(&l->watch.end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+		l->watch.ctx = l->ctx;
 	else
-		REAL(cuEventDestroy_v2)(l->begin);
+		REAL(cuEventDestroy_v2)(l->watch.begin);
 }
 
 /* Timing events around the kernel; without them it is merely not timed. */
@@ -197,15 +197,15 @@ static void sample_begin(struct shim_launch *l, CUstream stream)
 {
 	if (!l->sampled)
 		return;
-	if (l->event_ctx != l->ctx)
+	if (l->watch.ctx != l->ctx)
 		take_events(l);
-	if (l->event_ctx != l->ctx || REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
+	if (l->watch.ctx != l->ctx || REAL(cuEventRecord)(l->watch.begin, stream) != CUDA_SUCCESS)
 		l->sampled = SHIM_UNTIMED;
 }
 
 static void sample_end(struct shim_launch *l, CUstream stream)
 {
-	if (l->sampled && REAL(cuEventRecord)(l->end, stream) != CUDA_SUCCESS)
+	if (l->sampled && REAL(cuEventRecord)(l->watch.end, stream) != CUDA_SUCCESS)
 		l->sampled = SHIM_UNTIMED;
 }
 

@@ -15,6 +15,23 @@
  * slice is spent awake. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
 
+/* Two events around the kernel. */
+struct shim_stopwatch {
+	/*
+	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
+	 * gone to another one, and crashes over an event of the first.
+	 */
+	struct shim_context *ctx;
+	CUevent begin, end;
+};
+
+/* Of a launch that cannot be evicted: its part of what is queued. */
+struct shim_queued {
+	_Atomic uint64_t ns;
+	_Atomic uint8_t unknown; /* its time is not known */
+	_Atomic(CUstream) in;
+};
+
 struct shim_launch {
 	_Atomic int taken; /* enum below */
 	uint32_t index;    /* of the slot */
@@ -23,7 +40,7 @@ struct shim_launch {
 	struct shim_kernel *kernel;
 	struct shim_variant *variant; /* what is launched, and launched again; NULL: the
 					 kernel as written */
-	struct shim_time *time; /* of its blocks' shape */
+	struct shim_time *time;       /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
 	unsigned char *params; /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
@@ -35,11 +52,7 @@ struct shim_launch {
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
-	/* Not evictable: its part of what is queued, whether its time is not known, in which
-	 * stream. */
-	_Atomic uint64_t queued_ns;
-	_Atomic uint8_t unknown;
-	_Atomic(CUstream) queued_in;
+	struct shim_queued queued;
 	CUstreamBatchMemOpParams
 		write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
@@ -51,12 +64,7 @@ struct shim_launch {
 	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
 	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
-	/*
-	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
-	 * gone to another one, and crashes over an event of the first.
-	 */
-	struct shim_context *event_ctx;
-	CUevent begin, end;
+	struct shim_stopwatch watch;
 };
 
 /* Free; being prepared or out; being reclaimed. */

@@ -47,8 +47,9 @@ static void search(void)
 
 	for (; at && *at; at = *end ? end + 1 : end) {
 		end = strchrnul(at, ':');
-		if (*at == '/' && (size_t)snprintf(found, sizeof(found), "%.*s/ptxas",
-						   (int)(end - at), at) < sizeof(found) &&
+		if (*at == '/' &&
+		    (size_t)snprintf(found, sizeof(found), "%.*s/ptxas", (int)(end - at), at) <
+			    sizeof(found) &&
 		    is_program(found))
 			return;
 	}
@@ -132,8 +133,7 @@ static int wait_for(pid_t pid, const _Atomic int *stop)
 	int status = -1;
 	pid_t rc;
 
-	while ((rc = waitpid(pid, &status, __WALL | WNOHANG)) == 0 ||
-	       (rc < 0 && errno == EINTR)) {
+	while ((rc = waitpid(pid, &status, __WALL | WNOHANG)) == 0 || (rc < 0 && errno == EINTR)) {
 		if (*stop || gs_clock_ns() > until) {
 			kill(pid, SIGKILL);
 			waitpid(pid, &status, __WALL);
@@ -200,8 +200,8 @@ void *shim_ptxas(const char *ptxas, const char *text, size_t len, uint32_t sm, c
 		 const _Atomic int *stop, size_t *code_len)
 {
 	char arch[32], *words = options ? strdup(options) : NULL, *rest = NULL;
-	char *argv[OPTIONS_MAX + 8] = { (char *)(uintptr_t) "ptxas", arch,
-					(char *)(uintptr_t) "-o", (char *)(uintptr_t) "/proc/self/fd/4",
+	char *argv[OPTIONS_MAX + 8] = { (char *)(uintptr_t) "ptxas", arch, (char *)(uintptr_t) "-o",
+					(char *)(uintptr_t) "/proc/self/fd/4",
 					(char *)(uintptr_t) "/proc/self/fd/3" };
 	int in = memory_file("gpushare-ptx"), out = memory_file("gpushare-cubin"), n = 5;
 	void *code = NULL;

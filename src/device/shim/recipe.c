@@ -72,7 +72,7 @@ static uint64_t address_of(const struct work *w, const char *name)
 	size_t bytes;
 
 	return w->module && REAL(cuModuleGetGlobal_v2)(&address, &bytes, w->module, name) ==
-				    CUDA_SUCCESS ?
+				       CUDA_SUCCESS ?
 		       address :
 		       0;
 }
@@ -188,11 +188,14 @@ static void fill(const struct work *w, struct ptx_transformed *t, struct shim_ma
 
 	made->bytes = t->text;
 	made->len = t->len;
-	made->is_ptx = memcmp(t->text, "\x7f" "ELF", t->len < 4 ? t->len : 4) != 0;
+	made->is_ptx = memcmp(t->text,
+			      "\x7f"
+			      "ELF",
+			      t->len < 4 ? t->len : 4) != 0;
 	made->max_registers = max_registers(w->ptx.options);
-	made->form = k->transform;
-	made->params = (struct shim_layout) { k->nparam, k->param_offset, k->param_size,
-					      k->ctl_offset };
+	made->transform = k->transform;
+	made->params =
+		(struct shim_layout) { k->nparam, k->param_offset, k->param_size, k->ctl_offset };
 	made->whole_warps = k->whole_warps;
 	t->text = NULL;
 	k->param_offset = k->param_size = NULL;

@@ -11,8 +11,8 @@
 struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
-	uint32_t sm;              /* the device's compute capability, 90: 9.0 */
-	const _Atomic int *stop;  /* not 0: whoever makes it is to give up */
+	uint32_t sm;             /* the device's compute capability, 90: 9.0 */
+	const _Atomic int *stop; /* not 0: whoever makes it is to give up */
 };
 
 /* A module with one kernel, the variant, under the kernel's name. */
@@ -22,7 +22,7 @@ struct shim_made {
 	int is_ptx;
 	int max_registers; /* of PTX: what the driver's compiler is to be told; 0: nothing */
 	int from_cache;
-	enum ptx_transform_kind form;
+	enum ptx_transform_kind transform;
 	struct shim_layout params;
 	uint8_t whole_warps;
 };

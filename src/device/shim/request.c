@@ -126,8 +126,7 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 				n = *(const size_t *)e[1];
 		}
 		/* One that is too short the driver refuses. */
-		if (!from || (p->nparam &&
-			      n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
+		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
 		memcpy(l->params, from, n < p->ctl_offset ? n : p->ctl_offset);
 	} else if (p->nparam) {
@@ -255,8 +254,9 @@ static enum ptx_reason stays(const struct shim_session *s, const struct shim_ker
 	if (r->graph)
 		return PTX_REASON_GRAPH;
 	if (!v)
-		return k->code->form == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
-							      PTX_REASON_NOT_BUILT;
+		return k->code->transform == PTX_TRANSFORM_AS_IS ?
+			       (enum ptx_reason)k->code->reason :
+			       PTX_REASON_NOT_BUILT;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)

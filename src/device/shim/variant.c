@@ -33,7 +33,7 @@ void shim_variant_add(struct shim_code *code, struct shim_variant *v)
 	v->next = atomic_load(&code->variants);
 	while (!atomic_compare_exchange_weak(&code->variants, &v->next, v))
 		;
-	code->form = v->form;
+	code->transform = v->transform;
 	if (code->module)
 		code->module->whole = 1;
 	if (s)
@@ -100,7 +100,7 @@ void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
 		return;
 	v->ctx = c;
 	v->f = f;
-	v->form = PTX_TRANSFORM_PERSISTENT;
+	v->transform = PTX_TRANSFORM_PERSISTENT;
 	/* Machine code does not say whether it needs that. */
 	v->whole_warps = 1;
 	v->local_bytes = shim_local_bytes(f);

@@ -13,10 +13,10 @@
 
 /* Where in the parameter block what lies: the program's parameters, and ours. */
 struct shim_layout {
-	uint32_t nparam;       /* of the program's */
-	uint32_t *offset;      /* of each, bytes */
-	uint32_t *size;        /* bytes */
-	uint32_t ctl_offset;   /* of the control block's address */
+	uint32_t nparam;     /* of the program's */
+	uint32_t *offset;    /* of each, bytes */
+	uint32_t *size;      /* bytes */
+	uint32_t ctl_offset; /* of the control block's address */
 };
 
 /* What launches of the same shape take as written and as the variant, ps per block-task. */
@@ -30,9 +30,9 @@ struct shim_variant {
 	struct shim_context *ctx;
 	CUmodule module; /* ours to unload; NULL: the variant is one of the program's own module */
 	CUfunction f;
-	enum ptx_transform_kind form;
+	enum ptx_transform_kind transform;
 	struct shim_layout params;
-	uint8_t whole_warps; /* it wants blocks whose warps are rows of threads (transform.h) */
+	uint8_t whole_warps;  /* it wants blocks whose warps are rows of threads (transform.h) */
 	uint32_t local_bytes; /* local memory of a thread */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM
 	 * (request.c). */
