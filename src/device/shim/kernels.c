@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "device/shim/session.h"
-#include "device/shim/variant.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
 
@@ -288,7 +287,6 @@ static void forget_code(struct shim_kernel *k, void *module)
 
 	if (m ? m->handle != module : k->library && k->library != module)
 		return;
-	shim_variants_drop(k->code);
 	if (k->counted_in)
 		shim_kernel_count(k, NULL, k->original);
 	if (m)

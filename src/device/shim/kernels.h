@@ -125,10 +125,7 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 	       atomic_load_explicit(&k->counts, memory_order_relaxed) == counts;
 }
 
-/*
- * A module or library is about to be unloaded, and nothing is held: its kernels' handles may come
- * again for others, and their variants go.
- */
+/* A module or library is about to be unloaded: its kernels' handles may come again for others. */
 void shim_kernels_unloaded(const void *module);
 
 /* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library.

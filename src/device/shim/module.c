@@ -122,6 +122,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 
 	shim_barrier_enter(0);
 	shim_module_gone(module);
+	shim_variants_unloaded(module);
 	shim_kernels_unloaded(module);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
@@ -174,6 +175,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	shim_barrier_enter(0);
 	shim_module_gone(library);
 	shim_load_gone_library(library);
+	shim_variants_unloaded(library);
 	shim_kernels_unloaded(library);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);

@@ -201,13 +201,20 @@ static void unload(struct shim_variant *v, void *unused)
 }
 
 /* The records stay: a launch that is over may still be looked at. */
-void shim_variants_drop(struct shim_code *code)
+static void drop(struct shim_kernel *k, void *module)
 {
-	struct shim_variant *v = atomic_exchange(&code->variants, NULL);
+	const struct shim_module *m = k->code->module;
+	struct shim_variant *v =
+		m && m->handle == module ? atomic_exchange(&k->code->variants, NULL) : NULL;
 
 	for (; v; v = v->next)
 		if (v->module)
 			in_its_context(v, unload, NULL);
+}
+
+void shim_variants_unloaded(const void *module)
+{
+	shim_kernels_each(drop, (void *)(uintptr_t)module);
 }
 
 /* ---- what they cost ------------------------------------------------------------------ */

@@ -68,8 +68,8 @@ void shim_variant_take_settings(const struct shim_kernel *k, const struct shim_v
 void shim_variants_set(const struct shim_code *code, CUfunction_attribute attribute, int value);
 void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
 
-/* The kernel is about to go with its module, and nothing of it is held. */
-void shim_variants_drop(struct shim_code *code);
+/* A module or library is about to be unloaded, and nothing is held: its kernels' variants go. */
+void shim_variants_unloaded(const void *module);
 
 /*
  * A launch of that shape, undisturbed, took so long per block-task; v NULL: as written, in that
