@@ -218,10 +218,16 @@ CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 		&l->params_len,
 		CU_LAUNCH_PARAM_END,
 	};
+	CUlaunchConfig config = {
+		l->workers,  1,         1,      l->block[0],      l->block[1],
+		l->block[2], l->shared, stream, l->attributes.of, l->attributes.n,
+	};
 	CUresult rc = shim_force_arm(shim_session_peek(), l);
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	if (l->attributes.n)
+		return REAL(cuLaunchKernelEx)(&config, l->variant->f, NULL, extra);
 	return REAL(cuLaunchKernel)(l->variant->f, l->workers, 1, 1, l->block[0], l->block[1],
 				    l->block[2], l->shared, stream, NULL, extra);
 }

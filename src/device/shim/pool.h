@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
 
+#include "device/shim/attributes.h"
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
 #include "device/shim/variant.h"
@@ -42,6 +43,7 @@ struct shim_launch {
 					 kernel as written */
 	struct shim_time *time;       /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
+	struct shim_attributes attributes;
 	unsigned char *params; /* the kernel's parameter block, ctl pointer included */
 	size_t params_len, params_room;
 	uint64_t nt, tasks; /* as the request has them */

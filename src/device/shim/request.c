@@ -226,27 +226,6 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* What the variant is not known to honour.  A list that is said to be there and is not, the driver
- * refuses. */
-static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
-{
-	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
-		switch (config->attrs[i].id) {
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-			return PTX_REASON_COOPERATIVE;
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-			return PTX_REASON_CLUSTER;
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-			return PTX_REASON_PDL;
-		default:
-			break;
-		}
-	}
-	return PTX_REASON_LAUNCH_ATTRIBUTE;
-}
-
 /* Why it cannot go out as a variant whatever the moment; NONE: it can. */
 static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
 			     const struct shim_variant *v, const struct shim_request *r)
@@ -261,8 +240,6 @@ static enum ptx_reason stays(const struct shim_session *s, const struct shim_ker
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
 		return PTX_REASON_ARGUMENTS;
-	if (r->config)
-		return attribute_reason(r->config);
 	if (v->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
 	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
@@ -285,6 +262,8 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
+	if (why == PTX_REASON_NONE)
+		why = shim_attributes_take(&l->attributes, r->config);
 	if (why != PTX_REASON_NONE)
 		return why;
 	if (shim_request_is_short(s, r))
