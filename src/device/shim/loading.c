@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "device/shim/kernels.h"
+#include "device/shim/modules.h"
 #include "device/shim/session.h"
 #include "device/shim/wraps.h"
 
@@ -161,7 +162,7 @@ static CUresult load_variables(CUlibrary library)
 	return REAL(cuLibraryGetModule)(&module, library);
 }
 
-/* All that is asked for, in the current context; the variant goes with its kernel. */
+/* All that is asked for, in the current context. */
 static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	struct shim_loaded *is;
@@ -170,28 +171,11 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->variant &&
-	    load_kernel(kernel->variant) != CUDA_SUCCESS)
-		kernel->variant_absent =
-			1; /* it goes as it is: the program did not ask for the variant */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
 	if (is && kernel)
 		note_kernel(is, kernel);
-	return rc;
-}
-
-CUresult shim_load_library(CUlibrary library)
-{
-	CUstreamCaptureMode mode;
-	CUresult rc;
-
-	if (!shim_session_peek() || !is_lazy() || !current())
-		return CUDA_SUCCESS;
-	shim_capture_relax(&mode);
-	rc = load_variables(library);
-	shim_capture_restore(mode);
 	return rc;
 }
 

@@ -47,12 +47,6 @@ CUresult shim_load_now(const void *kernel);
 /* The barrier is closed and a module has been loaded: all of it is. */
 void shim_load_module(CUmodule module);
 
-/*
- * The barrier is closed and a library has been loaded of a text that is not the program's: the
- * driver compiles it now, if there is a context, and says whether it can.
- */
-CUresult shim_load_library(CUlibrary library);
-
 /* About to be unloaded, about to be destroyed: what was there is not any more. */
 void shim_load_gone_library(CUlibrary library);
 void shim_load_gone_context(CUcontext ctx);
