@@ -49,11 +49,22 @@ int gs_elf_open(const void *data, size_t len, struct gs_elf *elf, struct gs_erro
 	return 0;
 }
 
+#define SHT_CUDA_GLOBAL 0x70000007u
+#define SHT_CUDA_LOCAL 0x70000009u
+#define SHT_CUDA_SHARED 0x7000000au
+
+int gs_elf_without_bytes(uint16_t machine, uint32_t type)
+{
+	return type == SHT_NOBITS || type == SHT_NULL ||
+	       (machine == EM_CUDA &&
+		(type == SHT_CUDA_GLOBAL || type == SHT_CUDA_LOCAL || type == SHT_CUDA_SHARED));
+}
+
 static int contents(const struct gs_elf *elf, const Elf64_Shdr *sh, struct gs_bytes *out)
 {
 	out->data = elf->file.data;
 	out->len = 0;
-	if (sh->sh_type == SHT_NOBITS || sh->sh_type == SHT_NULL)
+	if (gs_elf_without_bytes(elf->machine, sh->sh_type))
 		return 0;
 	if (!within(sh->sh_offset, sh->sh_size, elf->file.len))
 		return -1;
@@ -83,6 +94,11 @@ int gs_elf_section(const struct gs_elf *elf, uint64_t i, struct gs_section *s, s
 	s->link = sh.sh_link;
 	s->flags = sh.sh_flags;
 	s->entry = sh.sh_entsize;
+	s->info = sh.sh_info;
+	s->address = sh.sh_addr;
+	s->offset = sh.sh_offset;
+	s->align = sh.sh_addralign;
+	s->name_at = sh.sh_name;
 	s->name = "";
 	if (elf->names < elf->count && raw_section(elf, elf->names, &names) == 0 &&
 	    contents(elf, &names, &table) == 0)

@@ -18,12 +18,20 @@ struct gs_elf {
 	uint16_t machine, type;
 };
 
+/*
+ * Has a section of this type no bytes in the file?  Relocatable cubins have types
+ * of their own for variables of global, local and shared memory.
+ */
+int gs_elf_without_bytes(uint16_t machine, uint32_t type);
+
 struct gs_section {
 	const char *name;      /* "" if it has none; NUL-terminated inside the file */
 	struct gs_bytes bytes; /* empty for a section without contents (.bss) */
 	uint64_t size;         /* in memory: of such a section too */
-	uint32_t type, link;
+	uint32_t type, link, info;
 	uint64_t flags, entry; /* sh_flags, sh_entsize */
+	uint64_t address, offset, align;
+	uint32_t name_at; /* where in the section of section names */
 };
 
 /* 0, or -1: not such a file, or its section table is not inside it. */
