@@ -135,31 +135,48 @@ static int runs_fit(const struct writing *w)
 	return next_run(w, from).rights == 0;
 }
 
-/* Where the sections of a run are that pass `lies_in` a segment of the image (NULL: all of it). */
+/* Is section i of a run, and in the segment `was` of the image (NULL: in whichever)? */
+static int is_in(const struct writing *w, uint32_t i, struct run r, const Elf64_Phdr *was)
+{
+	const struct cubin_section *s = &w->e->section[i];
+
+	if (cubin_elf_rights(s) != r.rights)
+		return 0;
+	return !was || (s->was_at >= was->p_offset &&
+			s->was_at - was->p_offset < (was->p_filesz ? was->p_filesz : 1));
+}
+
+/*
+ * The place of a segment in the file, up to where its last section is, and its
+ * size in memory: what has no bytes stands behind all of that.  0: it has no sections.
+ */
 static int extent_of(const struct writing *w, struct run r, const Elf64_Phdr *was, Elf64_Phdr *h)
 {
-	uint64_t low = 0, high = 0, memory = 0;
+	uint64_t low = 0, high = 0, end;
 	int any = 0;
 
 	for (uint32_t n = r.first; n < r.end; n++) {
 		uint32_t i = w->order[n];
 		const struct cubin_section *s = &w->e->section[i];
-		uint64_t align = s->h.sh_addralign ? s->h.sh_addralign : 1;
 
-		if (cubin_elf_rights(s) != r.rights)
-			continue;
-		if (was && (s->was_at < was->p_offset ||
-			    s->was_at - was->p_offset >= (was->p_filesz ? was->p_filesz : 1)))
+		if (!is_in(w, i, r, was))
 			continue;
 		if (!any)
-			low = memory = w->at[i];
+			low = w->at[i];
 		any = 1;
 		high = w->at[i] + (cubin_elf_has_bytes(s) ? s->h.sh_size : 0);
-		memory = ((memory + align - 1) & ~(align - 1)) + s->h.sh_size;
+	}
+	end = high;
+	for (uint32_t n = r.first; n < r.end; n++) {
+		const struct cubin_section *s = &w->e->section[w->order[n]];
+		uint64_t align = s->h.sh_addralign ? s->h.sh_addralign : 1;
+
+		if (is_in(w, w->order[n], r, was) && !cubin_elf_has_bytes(s))
+			end = ((end + align - 1) & ~(align - 1)) + s->h.sh_size;
 	}
 	h->p_offset = low;
 	h->p_filesz = high - low;
-	h->p_memsz = memory - low;
+	h->p_memsz = end - low;
 	return any;
 }
 
