@@ -44,7 +44,8 @@ static void check_guarded(const struct cubin_kernel *was, const struct cubin_gua
 		cubin_close(c);
 		return;
 	}
-	if (k.reason != CUBIN_REASON_NONE)
+	/* The room for parameters may be used up. */
+	if (k.reason != CUBIN_REASON_NONE && k.reason != CUBIN_REASON_PARAMETERS)
 		fail(was->name, err.text);
 	if (strcmp(k.name, was->name) != 0 || k.params != was->params + 1 ||
 	    k.param_bytes != g->param_bytes || k.code_bytes != was->code_bytes + g->guard_bytes ||
