@@ -96,6 +96,8 @@ static int symbol_stays(const struct cutting *x, uint32_t i)
 {
 	const Elf64_Sym *y = &x->from->symbol[i];
 
+	if (cubin_elf_is_kernel(x->from, i) && i != x->kernel->symbol)
+		return 0;
 	if (y->st_shndx == SHN_UNDEF)
 		return ELF64_ST_BIND(y->st_info) != STB_LOCAL ||
 		       ELF64_ST_TYPE(y->st_info) == STT_NOTYPE;

@@ -75,8 +75,10 @@ static uint32_t *find_kernels(struct cubin *c)
 		if (!cubin_elf_is_kernel(e, y))
 			continue;
 		c->kernel[c->kernels].symbol = y;
-		/* A second kernel in one section gets no code, for which it is refused. */
-		if (!kernel_at[text]) {
+		/* Kernels that share a section get no code, for which they are refused. */
+		if (kernel_at[text]) {
+			c->kernel[kernel_at[text] - 1].text = 0;
+		} else {
 			kernel_at[text] = c->kernels + 1;
 			c->kernel[c->kernels].text = text;
 		}
