@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ELF files that matter here: host programs, libraries and objects with
- * fatbin containers inside, and cubins with kernels inside.  64-bit
+ * fatbin containers inside, and cubins (device/cubin has their kernels).  64-bit
  * little-endian only.  The same rules as fatbin.h: slices, no I/O, all checked.
  */
 #ifndef GPUSHARE_FATBIN_OBJECTS_H
@@ -52,17 +52,5 @@ struct gs_host_walk {
 int gs_host_open(const void *data, size_t len, struct gs_host_walk *w, struct gs_error *err);
 /* 1: *fb is the next container; 0: no more; -1: corrupt, and the walk is over. */
 int gs_host_next(struct gs_host_walk *w, struct gs_fatbin *fb, struct gs_error *err);
-
-/* ---- the kernels of a cubin ---- */
-
-struct gs_cubin_walk {
-	struct gs_elf elf;
-	struct gs_bytes symbols, strings;
-	size_t at;
-};
-
-int gs_cubin_open(const void *data, size_t len, struct gs_cubin_walk *w, struct gs_error *err);
-/* 1: *name is the next kernel's, inside the cubin; 0: no more; -1: corrupt. */
-int gs_cubin_next(struct gs_cubin_walk *w, const char **name, struct gs_error *err);
 
 #endif
