@@ -139,8 +139,10 @@ static int runs_fit(const struct writing *w)
 static int is_in(const struct writing *w, uint32_t i, struct run r, const Elf64_Phdr *was)
 {
 	const struct cubin_section *s = &w->e->section[i];
+	uint32_t own = cubin_elf_rights(s);
 
-	if (cubin_elf_rights(s) != r.rights)
+	/* Older tools put constants and code into one segment, of the code's rights. */
+	if (!own || (own & ~r.rights) || (own & PF_W) != (r.rights & PF_W))
 		return 0;
 	return !was || (s->was_at >= was->p_offset &&
 			s->was_at - was->p_offset < (was->p_filesz ? was->p_filesz : 1));
