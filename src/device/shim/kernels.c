@@ -163,7 +163,10 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 		return insert(handle, new_code("?"));
 	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		module = NULL;
-	return add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
+	shim_barrier_enter(0); /* its registers may not be known before it is loaded */
+	k = add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
+	shim_barrier_leave(0);
+	return k;
 }
 
 struct shim_kernel *shim_graph_find(CUgraphExec graph)

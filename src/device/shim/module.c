@@ -17,7 +17,7 @@
 /* One load: what is charged for it before, and what is remembered after. */
 struct load {
 	uint64_t charged;
-	int library;
+	int library, loaded;
 	const void *image; /* in memory; NULL: it is the file */
 	struct shim_file file;
 };
@@ -49,20 +49,20 @@ static CUresult end(struct load *l, CUresult rc, const void *handle)
 			shim_image_keep(&image, l->image);
 		else
 			shim_image_keep_file(&image, &l->file);
-		shim_module_add(handle, l->library, &image);
+		shim_module_add(handle, l->library, l->loaded, &image);
 	}
 	shim_file_drop(&l->file);
 	return rc;
 }
 
-/* The driver's call in between; what is loaded of a module is all of it. */
+/* The driver's call in between. */
 #define LOAD_MODULE(l, call) \
 	({ \
 		CUresult rc_; \
 		shim_barrier_enter(0); \
 		rc_ = (call); \
 		if (rc_ == CUDA_SUCCESS) \
-			shim_load_module(*module); \
+			(l)->loaded = shim_load_module(*module); \
 		shim_barrier_leave(0); \
 		end(l, rc_, rc_ == CUDA_SUCCESS ? *module : NULL); \
 	})
@@ -133,10 +133,15 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 
 SHIM_EXPORT CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name)
 {
-	CUresult rc = REAL(cuModuleGetFunction)(f, module, name);
+	struct shim_load l;
+	CUresult rc;
 
-	if (rc == CUDA_SUCCESS && shim_session())
+	shim_load_enter_by_name(&l, module);
+	rc = shim_load_leave(&l, REAL(cuModuleGetFunction)(f, module, name));
+	if (rc == CUDA_SUCCESS && shim_session()) {
 		shim_kernel_add(module, 0, *f, name);
+		shim_load_is_loaded(*f);
+	}
 	return rc;
 }
 

@@ -24,7 +24,7 @@ static void push(struct shim_module *m)
 	pthread_mutex_unlock(&lock);
 }
 
-void shim_module_add(const void *handle, int library, const struct shim_image *image)
+void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image)
 {
 	struct shim_module *m = calloc(1, sizeof(*m));
 	struct shim_image dropped = *image;
@@ -35,6 +35,7 @@ void shim_module_add(const void *handle, int library, const struct shim_image *i
 	}
 	m->handle = handle;
 	m->library = library;
+	m->loaded = loaded;
 	m->image = *image;
 	push(m);
 }

@@ -17,12 +17,13 @@ struct shim_module {
 	_Atomic unsigned int users;   /* see shim_module_use() */
 	_Atomic uint64_t content;     /* shim_image_content(), once it has been asked for */
 	_Atomic int whole;            /* a kernel of it has a variant (loading.h) */
+	_Atomic int loaded;           /* of a module: all of its functions are */
 	const struct shim_module *of; /* the library whose module it is; NULL: it is itself */
 	struct shim_module *next;
 };
 
-/* One was loaded; takes over what the image owns. */
-void shim_module_add(const void *handle, int library, const struct shim_image *image);
+/* One was loaded; takes over what the image owns.  loaded: as the field. */
+void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image);
 
 /* The driver says that this is a module of a library: its kernels are the library's. */
 void shim_module_alias(const void *library, const void *module);
