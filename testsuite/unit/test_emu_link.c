@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Two modules that were transformed apart and are linked into one: each brings
- * its guarded variant, and both bring PTX_END_ENTRY, which is weak.
+ * its guarded variant.
  */
 #define _GNU_SOURCE
 #include "emu_util.h"
 
-#include "device/ptx/ctl.h"
+#include "device/ptx/guard.h"
 #include "device/ptx/transform.h"
 
 #define TASKS 5
@@ -30,40 +30,37 @@ static void add_transformed(CUlinkState link, const char *text)
 
 	assert_non_null(t);
 	assert_int_equal(t->kernel[0].transform, PTX_TRANSFORM_GUARDED);
-	assert_non_null(strstr(t->text, ".weak .entry " PTX_END_ENTRY));
 	OK(cuLinkAddData(link, CU_JIT_INPUT_PTX, t->text, t->len + 1, "x", 0, NULL, NULL));
 	ptx_transformed_free(t);
 }
 
-/* All block-tasks of the variant, then the end, which must count `done`. */
+/* All blocks of the variant: each runs, and W counts them. */
 static void run_variant(CUmodule module, const char *name, uint32_t each)
 {
-	struct gs_ctl ctl = {
-		.limit = 1, .chunk = 1, .total = TASKS, .nctaid = { TASKS, 1, 1 }, .workers = TASKS
-	};
+	struct gs_guard guard = { 0 };
 	uint32_t count[TASKS] = { 0 };
-	CUdeviceptr out, block;
-	void *params[] = { &out, &block };
-	CUfunction variant, end;
+	uint64_t word = 0;
+	CUdeviceptr out, at;
+	void *params[] = { &out, &guard };
+	CUfunction variant;
 
 	OK(cuModuleGetFunction(&variant, module, name));
-	OK(cuModuleGetFunction(&end, module, PTX_END_ENTRY));
 	OK(cuMemAlloc(&out, sizeof(count)));
-	OK(cuMemAlloc(&block, sizeof(ctl)));
+	OK(cuMemAlloc(&at, sizeof(word)));
+	guard.word = at;
 	OK(cuMemcpyHtoD(out, count, sizeof(count)));
-	OK(cuMemcpyHtoD(block, &ctl, sizeof(ctl)));
+	OK(cuMemcpyHtoD(at, &word, sizeof(word)));
 	OK(cuLaunchKernel(variant, TASKS, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
-	OK(cuLaunchKernel(end, 1, 1, 1, 1, 1, 1, 0, NULL, &params[1], NULL));
 	OK(cuMemcpyDtoH(count, out, sizeof(count)));
-	OK(cuMemcpyDtoH(&ctl, block, sizeof(ctl)));
-	assert_int_equal(ctl.done, 1);
+	OK(cuMemcpyDtoH(&word, at, sizeof(word)));
+	assert_int_equal(word, TASKS);
 	for (unsigned i = 0; i < TASKS; i++)
 		assert_int_equal(count[i], each);
 	OK(cuMemFree(out));
-	OK(cuMemFree(block));
+	OK(cuMemFree(at));
 }
 
-static void two_modules_with_an_end(void **state)
+static void two_modules_with_variants(void **state)
 {
 	CUlinkState link;
 	CUmodule module;
@@ -92,7 +89,7 @@ static int setup(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(two_modules_with_an_end) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(two_modules_with_variants) };
 
 	return cmocka_run_group_tests(tests, setup, emu_test_end);
 }

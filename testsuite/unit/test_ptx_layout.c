@@ -27,6 +27,7 @@ static void states_agree(void **state)
 	(void)state;
 	assert_true(sizeof(names) / sizeof(names[0]) > PTX_STATE_DONE);
 	assert_string_equal(names[PTX_STATE_READY], "READY");
+	assert_string_equal(names[PTX_STATE_RUNNING], "RUNNING");
 	assert_string_equal(names[PTX_STATE_TOEVICT], "TOEVICT");
 	assert_string_equal(names[PTX_STATE_DONE], "DONE");
 }

@@ -72,8 +72,6 @@ static void expect_of(const char *head, const char *body, enum ptx_reason reason
 			 k->transform == PTX_TRANSFORM_AS_IS ? 0 : PTX_TRANSFORM_BIT(k->transform));
 	for (int f = PTX_TRANSFORM_PERSISTENT; f < PTX_TRANSFORM_COUNT; f++)
 		assert_int_equal(has_variant(t, f), f == (int)k->transform);
-	assert_int_equal(strstr(t->text, PTX_END_ENTRY) != NULL,
-			 k->transform == PTX_TRANSFORM_GUARDED);
 	if (line)
 		assert_int_equal(k->reason_line, line);
 	ptx_transformed_free(t);
@@ -356,8 +354,10 @@ static void sets_of_forms(void **state)
 		{ rows, PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT), 0, PTX_TRANSFORM_AS_IS, 0,
 		  PTX_REASON_BARRIER_AFTER_EXIT },
 		{ lanes_leave, 0, 1, PTX_TRANSFORM_AS_IS, 0, PTX_REASON_NONE },
-		{ waits, PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_SLICED,
-		  PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED), PTX_REASON_ASYNC_STATE },
+		{ waits, PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_GUARDED,
+		  PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) |
+			  PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED),
+		  PTX_REASON_ASYNC_STATE },
 		{ HEAD KERNEL(""), PTX_TRANSFORMS_ALL, 1, PTX_TRANSFORM_PERSISTENT,
 		  PTX_TRANSFORMS_ALL, PTX_REASON_NONE },
 	};

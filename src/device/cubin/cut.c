@@ -8,22 +8,7 @@
 #include <string.h>
 
 #include "device/cubin/buffer.h"
-#include "device/cubin/image.h"
-#include "device/cubin/info.h"
-#include "device/fatbin/bytes.h"
-
-struct cutting {
-	const struct cubin_elf *from;
-	const struct cubin_parts *kernel;
-	const char *name;
-	struct cubin_elf *to;
-	uint32_t *section; /* its new number, by the old one; 0: left behind */
-	uint32_t *symbol;
-	enum cubin_reason *reason;
-	struct gs_error *err;
-};
-
-#define REFUSE(x, why, ...) (*(x)->reason = CUBIN_REASON_##why, gs_fail((x)->err, __VA_ARGS__))
+#include "device/cubin/cutting.h"
 
 /* Is a section's sh_info the number of a section? */
 static int names_section(const struct cubin_section *s)
@@ -33,8 +18,15 @@ static int names_section(const struct cubin_section *s)
 				(s->belongs == CUBIN_KERNEL && s->kind != CUBIN_SECTION_TEXT));
 }
 
+/* CUDA's tables, and where their addresses stand? */
+static int has_tables(const struct cubin_section *s)
+{
+	return s->kind == CUBIN_SECTION_GLOBAL_INIT || s->kind == CUBIN_SECTION_CONSTANT4 ||
+	       s->kind == CUBIN_SECTION_RELA_CONSTANT4;
+}
+
 /* 1: it stays; 0: it is left behind; -1: refused. */
-static int stays(const struct cutting *x, uint32_t i)
+static int stays(const struct cubin_cutting *x, uint32_t i)
 {
 	const struct cubin_section *s = &x->from->section[i];
 
@@ -45,10 +37,13 @@ static int stays(const struct cutting *x, uint32_t i)
 		if ((s->kind == CUBIN_SECTION_TEXT && i != x->kernel->text) ||
 		    (s->kind == CUBIN_SECTION_INFO && i != x->kernel->info) ||
 		    (s->kind == CUBIN_SECTION_PARAMS && i != x->kernel->params))
-			return REFUSE(x, SECTION, "cubin: there are two sections %.100s", s->name);
+			return CUBIN_CUT_REFUSE(x, SECTION, "cubin: there are two sections %.100s",
+						s->name);
 		return 1;
 	case CUBIN_MODULE:
 		break;
+	case CUBIN_OTHERS:
+		return x->tables && has_tables(s);
 	default:
 		return 0;
 	}
@@ -59,10 +54,10 @@ static int stays(const struct cutting *x, uint32_t i)
 	    x->from->section[s->h.sh_info].kind == CUBIN_SECTION_TEXT &&
 	    s->h.sh_info != x->kernel->text)
 		return 0;
-	return REFUSE(x, SECTION, "cubin: section %.100s is not known", s->name);
+	return CUBIN_CUT_REFUSE(x, SECTION, "cubin: section %.100s is not known", s->name);
 }
 
-static int choose_sections(struct cutting *x)
+static int choose_sections(struct cubin_cutting *x)
 {
 	uint32_t n = 1;
 
@@ -92,7 +87,7 @@ static int choose_sections(struct cutting *x)
 	return 0;
 }
 
-static int symbol_stays(const struct cutting *x, uint32_t i)
+static int symbol_stays(const struct cubin_cutting *x, uint32_t i)
 {
 	const Elf64_Sym *y = &x->from->symbol[i];
 
@@ -101,10 +96,14 @@ static int symbol_stays(const struct cutting *x, uint32_t i)
 	if (y->st_shndx == SHN_UNDEF)
 		return ELF64_ST_BIND(y->st_info) != STB_LOCAL ||
 		       ELF64_ST_TYPE(y->st_info) == STT_NOTYPE;
+	if (y->st_shndx < x->from->sections &&
+	    x->from->section[y->st_shndx].belongs == CUBIN_OTHERS &&
+	    ELF64_ST_TYPE(y->st_info) != STT_SECTION && !cubin_is_table(x->from, i))
+		return 0;
 	return y->st_shndx < x->from->sections && x->section[y->st_shndx];
 }
 
-static int choose_symbols(struct cutting *x)
+static int choose_symbols(struct cubin_cutting *x)
 {
 	uint32_t n = x->from->symbols ? 1 : 0;
 
@@ -127,139 +126,8 @@ static int choose_symbols(struct cutting *x)
 	return 0;
 }
 
-/* The contents of section `to` become the buffer's. */
-static int give(struct cutting *x, uint32_t to, struct cubin_buffer *b)
-{
-	if (b->failed) {
-		cubin_buffer_free(b);
-		return gs_fail(x->err, "no memory");
-	}
-	cubin_elf_replace(x->to, to, b->data, b->size);
-	return 0;
-}
-
-/* The new number of a symbol that an attribute or a relocation names. */
-static int new_symbol(struct cutting *x, uint32_t old, uint32_t *number)
-{
-	if (old >= x->from->symbols || !x->symbol[old])
-		return REFUSE(x, RELOCATION, "cubin: symbol %.100s is not the kernel's",
-			      old < x->from->symbols ? cubin_elf_symbol_name(x->from, old) : "?");
-	*number = x->symbol[old];
-	return 0;
-}
-
-static int add_attribute(struct cutting *x, struct cubin_buffer *b, struct cubin_info *i,
-			 int of_module)
-{
-	enum cubin_attribute_layout layout = cubin_attribute_layout(i->number);
-	uint8_t value[8];
-	uint32_t number;
-
-	if (layout == CUBIN_UNKNOWN)
-		return REFUSE(x, ATTRIBUTE, "cubin: attribute %#x is not known", i->number);
-	if ((layout == CUBIN_SYMBOL && of_module) || (layout == CUBIN_BANK && !of_module)) {
-		if (i->size != 8 || i->stored != CUBIN_STORED_BYTES)
-			return REFUSE(x, ATTRIBUTE, "cubin: attribute %#x of %u bytes", i->number,
-				      i->size);
-		number = get32(i->value);
-		/* What is said of other functions stays behind with them. */
-		if (of_module && (number >= x->from->symbols || !x->symbol[number]))
-			return 0;
-		if (new_symbol(x, number, &number) < 0)
-			return -1;
-		memcpy(value, &number, 4);
-		memcpy(value + 4, i->value + 4, 4);
-		i->value = value;
-	} else if (layout == CUBIN_SYMBOL || layout == CUBIN_BANK ||
-		   (layout == CUBIN_SYMBOLS && i->size)) {
-		return REFUSE(x, ATTRIBUTE, "cubin: attribute %#x is in a place of another",
-			      i->number);
-	}
-	cubin_info_add(b, i);
-	return 0;
-}
-
-static int cut_attributes(struct cutting *x, const struct cubin_section *s, uint32_t to)
-{
-	struct cubin_buffer b = { 0 };
-	struct gs_error broken = { "" };
-	struct cubin_info i;
-	size_t at = 0;
-	int rc;
-
-	while ((rc = cubin_info_next(s->data, s->h.sh_size, &at, &i, &broken)) > 0)
-		if (add_attribute(x, &b, &i, s->kind == CUBIN_SECTION_MODULE_INFO) < 0) {
-			cubin_buffer_free(&b);
-			return -1;
-		}
-	if (rc < 0) {
-		cubin_buffer_free(&b);
-		return REFUSE(x, ATTRIBUTE, "%s", broken.text);
-	}
-	return give(x, to, &b);
-}
-
-/* A pair stays if both of it do; negative numbers and 0 are marks. */
-static int cut_calls(struct cutting *x, const struct cubin_section *s, uint32_t to)
-{
-	struct cubin_buffer b = { 0 };
-
-	for (size_t at = 0; at + 8 <= s->h.sh_size; at += 8) {
-		uint32_t pair[2] = { get32(s->data + at), get32(s->data + at + 4) };
-		int both = 1;
-
-		for (int i = 0; i < 2; i++) {
-			if (!pair[i] || pair[i] > INT32_MAX)
-				continue;
-			pair[i] = pair[i] < x->from->symbols ? x->symbol[pair[i]] : 0;
-			both &= pair[i] != 0;
-		}
-		if (both)
-			cubin_buffer_add(&b, pair, sizeof(pair));
-	}
-	return give(x, to, &b);
-}
-
-static int cut_relocations(struct cutting *x, const struct cubin_section *s, uint32_t to)
-{
-	size_t each = s->h.sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
-	struct cubin_buffer b = { 0 };
-
-	if (s->h.sh_entsize != each || s->h.sh_size % each)
-		return REFUSE(x, RELOCATION, "cubin: relocations of another size");
-	cubin_buffer_add(&b, s->data, s->h.sh_size);
-	for (size_t at = 0; !b.failed && at < b.size; at += each) {
-		uint64_t info = get64(b.data + at + 8);
-		uint32_t number;
-
-		if (new_symbol(x, (uint32_t)ELF64_R_SYM(info), &number) < 0) {
-			cubin_buffer_free(&b);
-			return -1;
-		}
-		info = ELF64_R_INFO((uint64_t)number, ELF64_R_TYPE(info));
-		memcpy(b.data + at + 8, &info, 8);
-	}
-	return give(x, to, &b);
-}
-
-static int cut_contents(struct cutting *x, uint32_t i)
-{
-	const struct cubin_section *s = &x->from->section[i];
-	uint32_t to = x->section[i];
-
-	if (!cubin_elf_has_bytes(s))
-		return 0;
-	if (s->h.sh_type == SHT_RELA || s->h.sh_type == SHT_REL)
-		return cut_relocations(x, s, to);
-	if (s->kind == CUBIN_SECTION_INFO || s->kind == CUBIN_SECTION_MODULE_INFO)
-		return cut_attributes(x, s, to);
-	if (s->kind == CUBIN_SECTION_CALLS)
-		return cut_calls(x, s, to);
-	return 0;
-}
-
 /* The numbers in a section's header. */
-static int cut_header(struct cutting *x, uint32_t i)
+static int cut_header(struct cubin_cutting *x, uint32_t i)
 {
 	const struct cubin_section *was = &x->from->section[i];
 	Elf64_Shdr *h = &x->to->section[x->section[i]].h;
@@ -267,8 +135,8 @@ static int cut_header(struct cutting *x, uint32_t i)
 	if (h->sh_link) {
 		h->sh_link = h->sh_link < x->from->sections ? x->section[h->sh_link] : 0;
 		if (!h->sh_link)
-			return REFUSE(x, SECTION, "cubin: section %.100s belongs to another",
-				      was->name);
+			return CUBIN_CUT_REFUSE(
+				x, SECTION, "cubin: section %.100s belongs to another", was->name);
 	}
 	if (was->kind == CUBIN_SECTION_TEXT) {
 		if ((h->sh_info & 0xffffff) == x->kernel->symbol)
@@ -276,13 +144,14 @@ static int cut_header(struct cutting *x, uint32_t i)
 	} else if (names_section(was)) {
 		h->sh_info = h->sh_info < x->from->sections ? x->section[h->sh_info] : 0;
 		if (!h->sh_info)
-			return REFUSE(x, SECTION, "cubin: section %.100s is of another", was->name);
+			return CUBIN_CUT_REFUSE(x, SECTION, "cubin: section %.100s is of another",
+						was->name);
 	}
 	return 0;
 }
 
 /* Names anew, so that those of all the others are not carried along. */
-static int cut_names(struct cutting *x)
+static int cut_names(struct cubin_cutting *x)
 {
 	struct cubin_elf *to = x->to;
 	struct cubin_buffer symbols = { 0 }, sections = { 0 };
@@ -306,7 +175,7 @@ static int cut_names(struct cutting *x)
 		if (*s->name)
 			cubin_buffer_add(&sections, s->name, strlen(s->name) + 1);
 	}
-	if (give(x, shstrtab, &sections) < 0 || give(x, strtab, &symbols) < 0)
+	if (cubin_cut_give(x, shstrtab, &sections) < 0 || cubin_cut_give(x, strtab, &symbols) < 0)
 		return -1;
 	to->strtab = strtab;
 	to->h.e_shstrndx = (uint16_t)shstrtab;
@@ -314,7 +183,7 @@ static int cut_names(struct cutting *x)
 }
 
 /* The table of symbols as a section; how many of them come before the first that is not local. */
-static int cut_symbol_table(struct cutting *x)
+static int cut_symbol_table(struct cubin_cutting *x)
 {
 	const struct cubin_section *was = &x->from->section[x->from->symtab];
 	uint32_t before = 0;
@@ -327,7 +196,7 @@ static int cut_symbol_table(struct cutting *x)
 }
 
 /* One segment for the headers, as before, and one for each run of sections of equal rights. */
-static int cut_segments(struct cutting *x)
+static int cut_segments(struct cubin_cutting *x)
 {
 	const struct cubin_elf *from = x->from;
 	struct cubin_elf *to = x->to;
@@ -358,16 +227,17 @@ static int cut_segments(struct cutting *x)
 	return 0;
 }
 
-static int cut_all(struct cutting *x)
+static int cut_all(struct cubin_cutting *x)
 {
 	x->to->h = x->from->h;
 	if (choose_sections(x) < 0 || choose_symbols(x) < 0)
 		return -1;
 	if (!x->section[x->from->strtab] || !x->section[x->from->h.e_shstrndx] ||
 	    !x->section[x->from->symtab])
-		return REFUSE(x, FORMAT, "cubin: names and symbols are not where they should be");
+		return CUBIN_CUT_REFUSE(x, FORMAT,
+					"cubin: names and symbols are not where they should be");
 	for (uint32_t i = 1; i < x->from->sections; i++)
-		if (x->section[i] && (cut_contents(x, i) < 0 || cut_header(x, i) < 0))
+		if (x->section[i] && (cubin_cut_contents(x, i) < 0 || cut_header(x, i) < 0))
 			return -1;
 	if (cut_names(x) < 0 || cut_symbol_table(x) < 0)
 		return -1;
@@ -384,7 +254,7 @@ static int is_by_hand(const struct cubin *c)
 }
 
 /* Would it be written as it was read? */
-static int is_reproduced(struct cutting *x)
+static int is_reproduced(struct cubin_cutting *x)
 {
 	size_t size;
 	uint8_t *again = cubin_elf_write(x->from, &size, x->err);
@@ -394,10 +264,10 @@ static int is_reproduced(struct cutting *x)
 	if (!again)
 		return -1;
 	free(again);
-	return same ? 0 : REFUSE(x, LAYOUT, "cubin: its layout is not known");
+	return same ? 0 : CUBIN_CUT_REFUSE(x, LAYOUT, "cubin: its layout is not known");
 }
 
-static int keep_all(struct cutting *x)
+static int keep_all(struct cubin_cutting *x)
 {
 	struct cubin_elf *to = x->to;
 
@@ -421,16 +291,18 @@ int cubin_cut_model(const struct cubin *from, uint32_t i, struct cubin_elf *to,
 		    enum cubin_reason *reason, struct gs_error *err)
 {
 	const struct cubin_parts *p = &from->kernel[i];
-	struct cutting x = { .from = &from->elf,
-			     .kernel = p,
-			     .name = cubin_elf_symbol_name(&from->elf, p->symbol),
-			     .to = to,
-			     .reason = reason,
-			     .err = err };
+	struct cubin_cutting x = { .from = &from->elf,
+				   .kernel = p,
+				   .name = cubin_elf_symbol_name(&from->elf, p->symbol),
+				   .to = to,
+				   .reason = reason,
+				   .err = err };
+	const struct cubin_section *code = &from->elf.section[p->text];
 	int rc = -1;
 
 	memset(to, 0, sizeof(*to));
 	*reason = CUBIN_REASON_NONE;
+	x.tables = (cubin_code_uses(code->data, code->h.sh_size) & CUBIN_USES_VARIABLES) != 0;
 	x.section = calloc(from->elf.sections + 1, sizeof(*x.section));
 	x.symbol = calloc(from->elf.symbols + 1, sizeof(*x.symbol));
 	if (x.section && x.symbol)

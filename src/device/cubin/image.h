@@ -38,6 +38,19 @@ int cubin_is_inside(const struct cubin_elf *e, const struct cubin_parts *p, uint
 
 /* What code uses, as CUBIN_USES_... */
 uint32_t cubin_code_uses(const uint8_t *code, size_t size);
+/*
+ * The next instruction from *at on, 0 at first, that reads constant bank 3 or 4.  1: it loads an
+ * address from *place in bank 4; -1: it does anything else; 0: there is none.
+ */
+int cubin_code_next_address(const uint8_t *code, size_t size, size_t *at, uint32_t *place);
+
+/* Is it one of CUDA's own mathematical tables (tables.def)? */
+int cubin_is_table(const struct cubin_elf *e, uint32_t symbol);
+/* Are those all that the code reads in constant banks 3 and 4? */
+int cubin_reads_tables_only(const struct cubin_elf *e, const uint8_t *code, size_t size);
+/* A module's variables up to the last table may be so many bytes, or no kernel takes tables along.
+ */
+#define CUBIN_TABLES_MAX 65536u
 
 /* Only kernel i of `from`, which is not changed: a new model.  0, or -1 with *reason. */
 int cubin_cut_model(const struct cubin *from, uint32_t i, struct cubin_elf *to,

@@ -75,6 +75,9 @@ static void see_code(struct gathering *g)
 	g->k->uses = cubin_code_uses(s->data, s->h.sh_size);
 	if (g->k->uses & CUBIN_USES_COOPERATIVE)
 		refuse(g, CUBIN_REASON_COOPERATIVE, "cubin: its code has a barrier of the grid");
+	if (g->k->uses & CUBIN_USES_VARIABLES &&
+	    cubin_reads_tables_only(&g->c->elf, s->data, s->h.sh_size))
+		g->k->uses ^= CUBIN_USES_VARIABLES | CUBIN_USES_TABLES;
 	if (g->k->uses & CUBIN_USES_VARIABLES)
 		refuse(g, CUBIN_REASON_VARIABLES,
 		       "cubin: its code reads constant bank 3 or 4, which are the module's");

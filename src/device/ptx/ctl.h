@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control block of one launch of a transformed kernel, persistent or
- * guarded, in device memory: what the shim and the transformed code agree on.
+ * The control block of one launch of a persistent kernel, in device memory: what
+ * the shim and the transformed code agree on.  (A guarded one has guard.h.)
  * The first line is written by the workers, the second by the host.
  *
  * The transformed entry has one parameter more than the original, the last:
@@ -74,18 +74,6 @@ _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
  *            n == total: membar.sys, rearm: next = 0; done += 1,
  *            slot.launch state = DONE (from then on the host may use the block again)
  *          (a claim beyond the end leaves `next` above total, hence the min).
- * A guarded variant is launched in one dimension with a block for each block-task
- * that remains, total - next, at most 2^31 - 1 and one more if `proxy` is set:
- *  entry   and proxy as above, by block 0.
- *  claim   thread 0 of every other block, once: if ld.relaxed(limit) is 0,
- *          leave, else as above with a chunk of 1.  The limit only tells 0
- *          from the rest: a block's index is no worker's here, the hardware
- *          decides which blocks are resident.  No use is made of `chunk`,
- *          `chunk_max`, `chunk_ns` and `exited`; `workers` is at least 2 if there
- *          is a proxy.
- *  leave   however the original does; nobody counts.
- * Behind each such launch, in its stream, goes one thread of PTX_END_ENTRY
- * with the same parameter alone: it does what the last block out does above.
  *
  * The stores to the slot are plain .sys stores: the daemon's compare-and-swap
  * of RUNNING to TOEVICT either precedes the store, which then overwrites

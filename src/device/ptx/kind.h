@@ -10,17 +10,11 @@
 #define PTX_GUARDED_SUFFIX "__gpushare_g"
 #define PTX_SLICED_SUFFIX "__gpushare_s"
 
-/*
- * An entry of its own beside guarded variants, (.param .u64 control block), to be
- * launched as one thread behind each launch of one: it reports the end (ctl.h).
- */
-#define PTX_END_ENTRY "__gpushare_end"
-
 /* Best first, but for AS_IS.  The numbers are part of the client protocol: only ever append. */
 enum ptx_transform_kind {
 	PTX_TRANSFORM_AS_IS,      /* original only: held at launch boundaries */
 	PTX_TRANSFORM_PERSISTENT, /* workers that claim block-tasks in a loop (ctl.h) */
-	PTX_TRANSFORM_GUARDED,    /* a block claims its block-task when it starts (ctl.h) */
+	PTX_TRANSFORM_GUARDED,    /* a block asks before it begins, or leaves (guard.h) */
 	PTX_TRANSFORM_SLICED,     /* launches over ranges of block-tasks (slice.h) */
 	PTX_TRANSFORM_COUNT
 };
@@ -38,6 +32,11 @@ enum ptx_transform_kind {
  * them hung on an H200, and what mends that has not run there.
  */
 #define PTX_TRANSFORMS_SYNC_AWARE 0x100u
+/*
+ * Beside forms in such a set: the best one that an entry allows stands in the entry's place, under
+ * its name; an entry that allows none stays.
+ */
+#define PTX_TRANSFORMS_ALONE 0x200u
 
 /* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
 enum ptx_reason {

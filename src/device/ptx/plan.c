@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The check per kernel: every row of facts/ptx.md's table is handled or refused here. */
 #define _GNU_SOURCE
+#include "device/ptx/guard.h"
 #include "device/ptx/plan.h"
 #include "device/ptx/slice.h"
 #include "device/ptx/uniform.h"
@@ -58,18 +59,17 @@ static void refuse(struct ptx_plan *plan, enum ptx_reason reason, uint32_t line)
 static void check_module(struct ptx_plan *plan, const struct ptx_analysis *a,
 			 const struct ptx_func *f)
 {
-	uint64_t slot =
-		plan->transform == PTX_TRANSFORM_GUARDED ? PTX_GUARDED_SLOT_BYTES : PTX_SLOT_BYTES;
+	uint64_t added = plan->transform == PTX_TRANSFORM_SLICED  ? sizeof(struct gs_slice) :
+			 plan->transform == PTX_TRANSFORM_GUARDED ? GS_GUARD_PARAM_BYTES :
+								    8;
 
 	if (a->module->address_size != 64)
 		refuse(plan, PTX_REASON_ADDRESS_SIZE, 0);
 	if (a->module->version_major < 6)
 		refuse(plan, PTX_REASON_ISA_VERSION, 0);
-	if (plan->ctl_offset +
-		    (plan->transform == PTX_TRANSFORM_SLICED ? sizeof(struct gs_slice) : 8) >
-	    param_limit(a))
+	if (plan->ctl_offset + added > param_limit(a))
 		refuse(plan, PTX_REASON_PARAMETERS, f->span.line);
-	if (plan->static_shared + slot + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
+	if (plan->static_shared + PTX_SLOT_BYTES + PTX_SLOT_ALIGN - 1 > STATIC_SHARED_MAX)
 		refuse(plan, PTX_REASON_SHARED_MEMORY, f->span.line);
 }
 

@@ -9,7 +9,6 @@
  * the layout.
  */
 #define PTX_SLOT_BYTES 112u
-#define PTX_GUARDED_SLOT_BYTES 64u
 #define PTX_SLOT_ALIGN 16u
 
 struct ptx_plan {

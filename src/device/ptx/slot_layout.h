@@ -13,6 +13,7 @@
 #define PTX_SLOT_DONE 8    /* .u64 */
 
 #define PTX_STATE_READY 1
+#define PTX_STATE_RUNNING 3
 #define PTX_STATE_TOEVICT 4
 #define PTX_STATE_DONE 5
 

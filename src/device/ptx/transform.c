@@ -50,14 +50,11 @@ struct work {
 	} * planned;    /* by kernel of t */
 	uint8_t *clone; /* by function: variants call its clone */
 	uint32_t at;    /* the module's text up to here is written */
-	int ends;       /* a guarded variant wants PTX_END_ENTRY */
 };
 
 /* Was the entry made by a transformation, now or at build time? */
 static int is_made(struct ptx_slice name)
 {
-	if (ptx_is(name, PTX_END_ENTRY))
-		return 1;
 	for (size_t i = 0; i < NMAKER; i++) {
 		const char *suffix = ptx_transform_suffix(makers[i].transform);
 		size_t n = strlen(suffix);
@@ -128,7 +125,8 @@ static void choose(const struct work *w, struct ptx_kernel *k)
 		if (!k->transforms)
 			k->transform = transform;
 		k->transforms |= PTX_TRANSFORM_BIT(transform);
-		if (!w->every && !(transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps))
+		if (w->a.alone ||
+		    (!w->every && !(transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps)))
 			break;
 	}
 }
@@ -189,7 +187,9 @@ static int plan_entries(struct work *w)
 		if (report(k, &w->a, i, plan) < 0)
 			return -1;
 		choose(w, k);
-		if (k->transforms && mark_clones(w, i) < 0)
+		/* A guarded variant has the original's index, in its functions, too. */
+		if (k->transforms & ~PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) &&
+		    mark_clones(w, i) < 0)
 			return -1;
 	}
 	return 0;
@@ -203,6 +203,13 @@ static void copy_behind(struct work *w, const struct ptx_func *f)
 	ptx_out_str(&w->out, "\n\n");
 }
 
+/* The text up to the function, which the variant replaces. */
+static void copy_before(struct work *w, const struct ptx_func *f)
+{
+	ptx_out_put(&w->out, w->a.module->text + w->at, f->span.begin - w->at);
+	w->at = f->span.end;
+}
+
 static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 {
 	const struct ptx_func *f = &w->a.module->func[func];
@@ -213,9 +220,11 @@ static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 		if (!(w->t->kernel[kernel].transforms & PTX_TRANSFORM_BIT(transform)) ||
 		    has_name(&w->a, f->name, ptx_transform_suffix(transform)))
 			continue;
-		copy_behind(w, f);
+		if (w->a.alone)
+			copy_before(w, f);
+		else
+			copy_behind(w, f);
 		makers[i].put(&w->out, &w->a, func, &w->planned[kernel].plan[i]);
-		w->ends |= transform == PTX_TRANSFORM_GUARDED;
 	}
 }
 
@@ -236,7 +245,6 @@ static void put_clone(struct work *w, uint32_t func)
 
 static int transform_entries(struct work *w)
 {
-	static const struct ptx_slice none = { "", 0 };
 	const struct ptx_module *m = w->a.module;
 	uint32_t kernel = 0;
 
@@ -252,8 +260,6 @@ static int transform_entries(struct work *w)
 			put_variants(w, i, kernel++);
 	}
 	ptx_out_put(&w->out, m->text + w->at, m->len - w->at);
-	if (w->ends && !has_name(&w->a, none, PTX_END_ENTRY))
-		ptx_put_end_entry(&w->out, &w->a);
 	ptx_out_put(&w->out, "", 1); /* some text even if the module had none */
 	return w->out.failed ? -1 : 0;
 }
@@ -286,6 +292,7 @@ struct ptx_transformed *ptx_transform_only(const char *text, size_t len, uint32_
 	w.t = calloc(1, sizeof(*w.t));
 	if (w.t && ptx_analyse(&w.a, module) == 0) {
 		w.a.sync_aware = (transforms & PTX_TRANSFORMS_SYNC_AWARE) != 0;
+		w.a.alone = (transforms & PTX_TRANSFORMS_ALONE) != 0;
 		rc = transform_entries(&w);
 	}
 	if (w.t) {

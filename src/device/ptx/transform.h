@@ -24,8 +24,8 @@ struct ptx_kernel {
 	uint32_t nparam;                                 /* of the original */
 	uint32_t *param_offset; /* byte offset of each in the parameter block */
 	uint32_t *param_size;   /* bytes */
-	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, or of SLICED the
-				   gs_slice */
+	uint32_t ctl_offset;    /* of the added parameter: the gs_ctl's address, of GUARDED the
+				   gs_guard, of SLICED the gs_slice */
 	uint32_t static_shared; /* bytes declared by the original, an upper bound */
 	uint32_t max_threads;   /* of a block, by .reqntid or .maxntid; 0: not said */
 	uint8_t uses_barrier;

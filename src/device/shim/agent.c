@@ -14,6 +14,7 @@
 #include "common/thread.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
+#include "device/shim/transforms.h"
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
 #include "device/shim/untracked.h"
@@ -90,16 +91,19 @@ static int enter(struct agent *a, struct shim_context *c)
 	return 0;
 }
 
-/* The same limits by copies from pinned memory (FRS, section III-A). */
+/* The same by copies from pinned memory (FRS, section III-A). */
 static CUresult copy_limits(const struct agent *a)
 {
 	CUresult rc = CUDA_SUCCESS;
 
-	for (unsigned int i = 0; i < a->nlimit && rc == CUDA_SUCCESS; i++)
-		rc = REAL(cuMemcpyHtoDAsync_v2)(
-			a->limit[i].writeValue.address,
-			&a->limit_ctx->word[a->limit[i].writeValue.value != 0], sizeof(uint32_t),
-			a->limit_ctx->control);
+	for (unsigned int i = 0; i < a->nlimit && rc == CUDA_SUCCESS; i++) {
+		uint32_t *word = a->limit_ctx->word;
+
+		while (*word != a->limit[i].writeValue.value)
+			word++;
+		rc = REAL(cuMemcpyHtoDAsync_v2)(a->limit[i].writeValue.address, word, sizeof(*word),
+						a->limit_ctx->control);
+	}
 	return rc;
 }
 
@@ -122,28 +126,27 @@ static CUresult flush_limits(struct agent *a)
 }
 
 /* The image is what the slot's next launch compares with: it will know what is left behind. */
-static void set_limit(struct agent *a, struct shim_launch *l, uint32_t limit)
+static void set_limit(struct agent *a, struct shim_launch *l, int leave)
 {
-	CUstreamBatchMemOpParams *op;
+	struct shim_signal to;
+	uint32_t value;
 
+	l->transform->signal(l, &to);
+	value = leave ? to.leave : to.stay;
 	if (a->limit_ctx != l->ctx)
 		flush_limits(a);
 	a->limit_ctx = l->ctx;
-	__atomic_store_n(&l->ctx->image[l->index].limit, limit, __ATOMIC_RELEASE);
-	op = &a->limit[a->nlimit++];
-	memset(op, 0, sizeof(*op));
-	op->writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op->writeValue.address = shim_launch_ctl(l, offsetof(struct gs_ctl, limit));
-	op->writeValue.value = limit;
-	if (!limit)
-		l->unsettled = 1;
+	__atomic_store_n(to.image, value, __ATOMIC_RELEASE);
+	a->nlimit = shim_write_op(a->limit, a->nlimit, 32, to.word, value);
+	l->unsettled |= leave;
 }
 
 /*
  * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
  * block may still be waiting in its stream and may bring a limit along, so the
  * signal is repeated.  A proxy sees TOEVICT by itself, but only once its kernel has
- * started: what has not begun is to leave at once.
+ * started: what has not begun is to leave at once.  A watcher may be behind that of a
+ * kernel in another stream, or have gone when the kernel was called back.
  */
 static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now)
 {
@@ -152,8 +155,8 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 	if (l->signalled_ns &&
 	    (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
 		return;
-	if (!l->proxy || !started)
-		set_limit(a, l, 0);
+	if (!l->proxy || !started || (l->signalled_ns && l->transform->doubtful_proxy))
+		set_limit(a, l, 1);
 	l->signals = started ? 0 : l->signals + 1;
 	l->signalled_ns = now;
 }
@@ -161,7 +164,7 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 /* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
 static void call_back(struct agent *a, struct shim_launch *l)
 {
-	set_limit(a, l, SHIM_NO_LIMIT);
+	set_limit(a, l, 0);
 	l->signalled_ns = 0;
 	l->signals = 0;
 }
@@ -177,7 +180,7 @@ static CUresult settle_limit(struct agent *a, struct shim_launch *l)
 	struct shim_context *c = l->ctx;
 	CUresult rc;
 
-	set_limit(a, l, SHIM_NO_LIMIT);
+	set_limit(a, l, 0);
 	rc = flush_limits(a);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuEventRecord)(c->settled, c->control);
@@ -188,31 +191,22 @@ static CUresult settle_limit(struct agent *a, struct shim_launch *l)
 	return rc;
 }
 
-/*
- * No limit for a relaunch, and smaller claims if it began when nobody else wanted
- * the GPU: through the stream in which it goes out.
- */
+/* No order for a relaunch, which goes on where it left: through the stream in which it goes out. */
 static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 {
-	struct gs_ctl *image = &l->ctx->image[l->index];
-	uint32_t aim_ns = shim_request_aim_ns(a->session);
+	struct shim_signal to;
+	CUresult rc = CUDA_SUCCESS;
 
 	l->signalled_ns = 0;
 	l->signals = 0;
-	if (image->chunk_ns > aim_ns) {
-		CUresult rc = REAL(cuStreamWriteValue32_v2)(
-			l->ctx->relaunch, shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)),
-			aim_ns, 0);
-
-		if (rc != CUDA_SUCCESS)
-			return rc;
-		image->chunk_ns = aim_ns;
-		if (gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
-			gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
-	}
-	return l->unsettled || __atomic_load_n(&image->limit, __ATOMIC_ACQUIRE) != SHIM_NO_LIMIT ?
-		       settle_limit(a, l) :
-		       CUDA_SUCCESS;
+	l->transform->signal(l, &to);
+	if (l->unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
+		rc = settle_limit(a, l);
+	if (rc == CUDA_SUCCESS)
+		rc = l->transform->resume(a->session, l);
+	if (rc == CUDA_SUCCESS && gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
+		gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
+	return rc;
 }
 
 /*
@@ -247,12 +241,15 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {
+		l->progress.out_ns = now;
+		l->progress.began = done;
+		l->progress.left_ns = 0;
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
 			 ", relaunched in %" PRIu64 " us",
-			 l->kernel->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
+			 l->kernel->code->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
 		return;
 	}
-	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
+	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
 	shim_fault_seen(l->ctx, rc);
 	l->retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
@@ -295,6 +292,8 @@ static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint
 	if (state == GS_K_RUNNING && l->signalled_ns)
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
+	if (state == GS_K_READY && !l->progress.left_ns)
+		l->progress.left_ns = now;
 	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(a->session->page->grant) ||
 							    shim_session_forsaken(a->session))))

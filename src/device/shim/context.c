@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/ptx/guard.h"
 #include "device/shim/channels.h"
 #include "device/shim/wraps.h"
 
@@ -111,9 +112,10 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	TRY(REAL(cuEventCreate)(&c->settled, CU_EVENT_DISABLE_TIMING));
 	TRY(REAL(cuEventCreate)(&c->ended, CU_EVENT_DISABLE_TIMING));
 	if (s->signal == GS_SIGNAL_DMA) {
-		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 2 * sizeof(*c->word)));
+		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 3 * sizeof(*c->word)));
 		c->word[0] = 0;
 		c->word[1] = SHIM_NO_LIMIT;
+		c->word[2] = GS_GUARD_LEAVE_UPPER;
 	}
 	image = calloc(GS_PAGE_SLOTS, sizeof(*image));
 	if (!image)

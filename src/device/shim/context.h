@@ -19,6 +19,8 @@
 #define SHIM_CHUNK_AIM_NS 20000
 #define SHIM_CHUNK_CONTENDED_NS 3000
 
+struct shim_guards;
+
 struct shim_context {
 	/* What launches read. */
 	_Alignas(SHIM_LINE) CUcontext ctx;
@@ -33,6 +35,7 @@ struct shim_context {
 	CUdeviceptr ctl;      /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image; /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;     /* struct gs_page */
+	struct shim_guards *_Atomic guards; /* guarded.c's; NULL: none has been launched in it */
 	/* What the agent writes, too. */
 	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own
 							   calls aside */
@@ -43,7 +46,7 @@ struct shim_context {
 	CUevent settled;       /* between the two: no signal is on its way any more */
 	CUevent ended;         /* behind a kernel whose end is asked for (marker.h) */
 	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
-	uint32_t *word; /* pinned: 0 and SHIM_NO_LIMIT, to copy a resident limit from; or NULL */
+	uint32_t *word;        /* pinned: an order's values, to copy one from (agent.c); or NULL */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "device/shim/transforms.h"
 #include "device/shim/origin.h"
 
 /* How often it looks: kernels begin and end on the GPU without telling anybody. */
@@ -90,12 +91,16 @@ static uint64_t distance(const struct shim_force_plan *plan, const struct shim_l
 	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->slot->seq)) ^ done) % most;
 }
 
-/* On a thread of the device: the limit is 0, as the launch's next use of the block must know. */
+/* On a thread of the device: the order is given, as the launch's next use of the block must know.
+ */
 static void told(void *user)
 {
 	struct shim_launch *l = user;
 
-	__atomic_store_n(&l->ctx->image[l->index].limit, 0, __ATOMIC_RELEASE);
+	struct shim_signal to;
+
+	l->transform->signal(l, &to);
+	__atomic_store_n(to.image, to.leave, __ATOMIC_RELEASE);
 	gs_slot_move(l->slot, GS_K_RUNNING, GS_K_TOEVICT);
 }
 
@@ -103,6 +108,7 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 {
 	uint64_t done = gs_page_load(l->slot->done);
 	const struct gs_emu_export *emulated;
+	struct shim_signal to;
 
 	if (!s || !s->alone || !shim_force_counts(s))
 		return CUDA_SUCCESS;
@@ -111,9 +117,9 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		shim_notice("evictions after block-tasks need the emulated device");
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	return emulated->watch(shim_launch_ctl(l, offsetof(struct gs_ctl, next)),
-			       done + distance(&s->force, l, done),
-			       shim_launch_ctl(l, offsetof(struct gs_ctl, limit)), 0, told, l);
+	l->transform->signal(l, &to);
+	return emulated->watch(to.counter, done + distance(&s->force, l, done), to.word, to.leave,
+			       told, l);
 }
 
 static int evictable(const struct gs_slot *slot)

@@ -7,12 +7,60 @@
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
 
+#include "device/shim/attributes.h"
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
+#include "device/shim/variant.h"
 
 /* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
  * slice is spent awake. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
+
+struct shim_transform;
+
+/* The program's grid and blocks, dynamic shared memory, and the blocks that the GPU holds at once.
+ */
+struct shim_dims_out {
+	unsigned int grid[3], block[3], shared, workers;
+};
+
+/* The kernel's parameter block, with the transform's own parameter behind the program's. */
+struct shim_packed {
+	unsigned char *bytes;
+	size_t len, room;
+};
+
+/* Of a guarded launch. */
+struct shim_guard {
+	uint32_t unit;  /* blocks that leave together */
+	uint32_t group; /* log2 of the units asked together */
+};
+
+/* How far a launch got when it was on the GPU last; the agent's. */
+struct shim_progress {
+	uint64_t out_ns;   /* when it went out */
+	uint64_t left_ns;  /* when it was seen to have left; 0: it has not */
+	uint64_t least_ns; /* the least that there has been between the two; 0: not known */
+	uint64_t began;    /* block-tasks that were finished when it went out */
+	uint64_t deaf;     /* block-tasks that it then ran whatever was ordered (guarded.c) */
+};
+
+/* Two events around the kernel. */
+struct shim_stopwatch {
+	/*
+	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
+	 * gone to another one, and crashes over an event of the first.
+	 */
+	struct shim_context *ctx;
+	CUevent begin, end;
+};
+
+/* Of a launch that cannot be evicted: its part of what is queued. */
+struct shim_queued {
+	_Atomic uint64_t ns;
+	_Atomic uint8_t unknown; /* its time is not known */
+	_Atomic(CUstream) in;
+};
 
 struct shim_launch {
 	_Atomic int taken; /* enum below */
@@ -20,40 +68,37 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_time *time; /* of its blocks' shape */
-	unsigned int block[3], shared, workers;
-	unsigned char *params; /* the kernel's parameter block, ctl pointer included */
-	size_t params_len, params_room;
+	struct shim_variant *variant; /* what is launched, and launched again; NULL: the
+					 kernel as written */
+	struct shim_time *time;       /* of its blocks' shape */
+	const struct shim_transform *transform; /* evictable: of its variant */
+	struct shim_dims_out dims;
+	struct shim_attributes attributes;
+	struct shim_packed packed;
 	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
-	uint8_t proxy;               /* evictable: its worker 0 sees TOEVICT by itself (ctl.h) */
+	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
+	struct shim_guard guard;
+	uint32_t ends; /* evictable: what the control block's `done` is when it has ended */
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
-	/* Not evictable: its part of what is queued, whether its time is not known, in which
-	 * stream. */
-	_Atomic uint64_t queued_ns;
-	_Atomic uint8_t unknown;
-	_Atomic(CUstream) queued_in;
+	struct shim_queued queued;
 	CUstreamBatchMemOpParams
 		write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
 	struct shim_stream *in;    /* its stream, until it is enqueued; or NULL (channels.h) */
 	_Atomic uint32_t branches; /* of a graph: those that are counted (channels.h) */
 	_Atomic int enqueued;      /* the agent may relaunch it */
-	uint64_t signalled_ns;     /* agent: when it last sent the eviction signal; 0: not */
-	uint32_t signals;          /* agent: how often, before the kernel started */
+	struct shim_progress progress;
+	uint64_t signalled_ns; /* agent: when it last sent the eviction signal; 0: not */
+	uint32_t signals;      /* agent: how often, before the kernel started */
 	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
 	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
-	/*
-	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
-	 * gone to another one, and crashes over an event of the first.
-	 */
-	struct shim_context *event_ctx;
-	CUevent begin, end;
+	struct shim_stopwatch watch;
 };
 
 /* Free; being prepared or out; being reclaimed. */
@@ -100,6 +145,9 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 
 /* Take a PREP or READY slot to RUNNING if this client holds the time slice: 1 if it did. */
 int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from);
+
+/* Launch the variant in that grid, with its parameters and attributes; the context is current. */
+CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
 
 /* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);

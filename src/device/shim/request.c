@@ -9,6 +9,7 @@
 
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
+#include "device/shim/transforms.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
 #include "device/shim/untracked.h"
@@ -28,8 +29,6 @@
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
 /* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
 #define SIGNAL_NS 7000
-/* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
-#define PROXY_WAVES 16
 
 uint64_t shim_request_ps(const struct shim_request *r)
 {
@@ -65,56 +64,55 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 }
 
 /* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
-static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads,
-				const struct shim_request *r)
+static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
+				uint32_t threads, const struct shim_request *r)
 {
-	uint32_t variant = fitting(k->variant, threads, r), own = fitting(k->original, threads, r);
+	uint32_t variant = fitting(v->f, threads, r), own = fitting(k->original, threads, r);
 
 	if (!ptx_variant_costs_blocks(own, variant))
 		return variant;
-	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name,
-		 threads, own, variant);
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant",
+		 k->code->name, threads, own, variant);
 	return KEPT;
 }
 
 /* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
-static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
-			       const struct shim_context *c)
+static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant *v,
+			       const struct shim_request *r)
 {
 	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
 	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
-	uint64_t known = k->occupancy;
+	uint64_t known = v->occupancy;
 	uint32_t blocks = (uint32_t)(known & 0xffff);
 
 	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
-		blocks = variants_blocks(k, threads, r);
-		k->occupancy = key | blocks;
+		blocks = variants_blocks(k, v, threads, r);
+		v->occupancy = key | blocks;
 	}
-	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
+	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
 }
 
-/* The parameter block: the program's parameters, then the control block's address. */
+/* The parameter block: the program's parameters, and room for the transform's. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
-	const struct shim_kernel *k = l->kernel;
-	size_t len = k->ctl_offset + sizeof(CUdeviceptr);
-	CUdeviceptr ctl = shim_launch_ctl(l, 0);
+	const struct shim_layout *p = &l->variant->params;
+	size_t len = p->ctl_offset + l->transform->param_bytes;
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
-	if (l->params_room < len) {
-		unsigned char *grown = realloc(l->params, len);
+	if (l->packed.room < len) {
+		unsigned char *grown = realloc(l->packed.bytes, len);
 
 		if (!grown)
 			return -1;
-		l->params = grown;
-		l->params_room = len;
+		l->packed.bytes = grown;
+		l->packed.room = len;
 	}
-	l->params_len = len;
-	memset(l->params, 0, len);
+	l->packed.len = len;
+	memset(l->packed.bytes, 0, len);
 	if (r->params) {
-		for (uint32_t i = 0; i < k->nparam; i++)
-			memcpy(l->params + k->param_offset[i], r->params[i], k->param_size[i]);
+		for (uint32_t i = 0; i < p->nparam; i++)
+			memcpy(l->packed.bytes + p->offset[i], r->params[i], p->size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -126,91 +124,22 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 				n = *(const size_t *)e[1];
 		}
 		/* One that is too short the driver refuses. */
-		if (!from || (k->nparam &&
-			      n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
+		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
-		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
-	} else if (k->nparam) {
+		memcpy(l->packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
+	} else if (p->nparam) {
 		return -1;
 	}
-	memcpy(l->params + k->ctl_offset, &ctl, sizeof(ctl));
 	return 0;
 }
 
-uint32_t shim_request_aim_ns(const struct shim_session *s)
-{
-	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ?
-		       SHIM_CHUNK_CONTENDED_NS :
-		       SHIM_CHUNK_AIM_NS;
-}
-
-/*
- * The words of the control block that this launch needs otherwise than the
- * last one left them (mostly none), as memory operations of its stream: the
- * front end writes them in order, without a copy engine between two kernels.
- */
-static unsigned int ctl_writes(const struct shim_session *s, struct shim_launch *l,
-			       const struct shim_request *r, CUstreamBatchMemOpParams *op)
-{
-	uint32_t aim_ns = shim_request_aim_ns(s);
-	struct gs_ctl *image = &l->ctx->image[l->index];
-	unsigned int n = 0;
-
-#define UPDATE(bits, field, v) \
-	do { \
-		if (image->field != (v)) { \
-			image->field = (v); \
-			memset(&op[n], 0, sizeof(op[n])); \
-			op[n].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_##bits; \
-			op[n].writeValue.address = \
-				shim_launch_ctl(l, offsetof(struct gs_ctl, field)); \
-			op[n].writeValue.value64 = (v); \
-			n++; \
-		} \
-	} while (0)
-	UPDATE(64, total, l->nt);
-	UPDATE(32, nctaid[0], r->grid[0]);
-	UPDATE(32, nctaid[1], r->grid[1]);
-	UPDATE(32, nctaid[2], r->grid[2]);
-	UPDATE(32, workers, l->workers);
-	UPDATE(32, proxy, l->proxy);
-	UPDATE(32, chunk_ns, aim_ns);
-	/* The last launch of this block may have been told to leave as it ended. */
-	UPDATE(32, limit, SHIM_NO_LIMIT);
-#undef UPDATE
-	return n;
-}
-
-/*
- * May worker 0 be the proxy?  That takes a worker away: one of several in its
- * SM, whose share the others get, and for one wave more of many at worst.
- */
-static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
-{
-	if (s->signal != GS_SIGNAL_AUTO)
-		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
-	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
-}
-
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
+void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
 {
 	uint32_t has = c->local_bytes;
 
-	while (has < k->local_bytes[local_bytes] &&
-	       !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
+	while (has < local_bytes &&
+	       !atomic_compare_exchange_weak(&c->local_bytes, &has, local_bytes))
 		;
-}
-
-/* None of these is a value that a launch wants: the block's next one writes them all. */
-void shim_request_forget(struct shim_launch *l)
-{
-	struct gs_ctl *image = &l->ctx->image[l->index];
-
-	image->total = 0;
-	memset(image->nctaid, 0, sizeof(image->nctaid));
-	image->workers = image->chunk_ns = 0;
-	image->proxy = UINT32_MAX;
-	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
 /* The per-thread default streams of two threads are two streams under one name; no stream's address
@@ -227,44 +156,25 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* What the variant is not known to honour.  A list that is said to be there and is not, the driver
- * refuses. */
-static enum ptx_reason attribute_reason(const CUlaunchConfig *config)
-{
-	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
-		switch (config->attrs[i].id) {
-		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-			return PTX_REASON_COOPERATIVE;
-		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-		case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-			return PTX_REASON_CLUSTER;
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-		case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-			return PTX_REASON_PDL;
-		default:
-			break;
-		}
-	}
-	return PTX_REASON_LAUNCH_ATTRIBUTE;
-}
-
 /* Why it cannot go out as a variant whatever the moment; NONE: it can. */
-static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_request *r)
+static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
+			     const struct shim_variant *v, const struct shim_request *r)
 {
 	if (r->graph)
 		return PTX_REASON_GRAPH;
-	if (!k->variant)
-		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_VARIANT;
-	if (k->variant_absent)
-		return PTX_REASON_NO_VARIANT;
+	if (!v)
+		return k->code->transform == PTX_TRANSFORM_AS_IS ?
+			       (enum ptx_reason)k->code->reason :
+			       PTX_REASON_NOT_BUILT;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
 		return PTX_REASON_ARGUMENTS;
-	if (r->config)
-		return attribute_reason(r->config);
-	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+	if (v->whole_warps && v->transform == PTX_TRANSFORM_PERSISTENT &&
+	    !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
+	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
+		return PTX_REASON_COSTS;
 	return PTX_REASON_NONE;
 }
 
@@ -275,30 +185,45 @@ static int is_grid(const unsigned int grid[3])
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
 }
 
+/* Behind the barrier, where something must be loaded or grow first. */
+static int is_equipped(struct shim_launch *l)
+{
+	int is = l->transform->equip(l->ctx, 0);
+
+	if (is && !shim_request_grows(l->ctx, l->variant->local_bytes))
+		return is > 0;
+	l->in_barrier = 1;
+	shim_barrier_enter(0);
+	return (is ? is : l->transform->equip(l->ctx, 1)) > 0;
+}
+
 enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
 				   const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
-	enum ptx_reason why = stays(k, r);
+	struct shim_variant *v = shim_variant_in(k->code, l->ctx);
+	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
+	if (why == PTX_REASON_NONE)
+		why = shim_attributes_take(&l->attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
-	l->workers = workers_of(k, r, l->ctx);
-	if (l->workers == 0)
+	l->variant = v;
+	l->transform = shim_transform_of(v->transform);
+	l->dims.workers = workers_of(k, v, r);
+	if (l->dims.workers == 0)
 		return PTX_REASON_OCCUPANCY;
-	if (l->nt <= l->workers)
+	if (l->nt <= l->dims.workers)
 		return PTX_REASON_ONE_WAVE;
-	if (l->nt >> 62 || !is_grid(r->grid) || pack_params(l, r) < 0)
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
-	if (shim_request_grows(l->ctx, k, 1)) {
-		l->in_barrier = 1;
-		shim_barrier_enter(0);
-	}
+	if (!is_equipped(l))
+		return PTX_REASON_NO_VARIANT;
 	held = shim_blocked_begin(l->stream, l->legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
@@ -306,20 +231,20 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		shim_blocked_end(l->stream, l->legacy);
 		return PTX_REASON_STREAMS;
 	}
-	memcpy(l->block, r->block, sizeof(l->block));
-	l->shared = r->shared;
-	l->proxy = (uint8_t)has_proxy(s, l);
-	l->nwrite = ctl_writes(s, l, r, l->write);
+	memcpy(l->dims.grid, r->grid, sizeof(l->dims.grid));
+	memcpy(l->dims.block, r->block, sizeof(l->dims.block));
+	l->dims.shared = r->shared;
+	l->transform->prepare(s, l);
 	return PTX_REASON_NONE;
 }
 
-/* A claim of block-tasks, or one if that is longer, and the signal; 0: not known yet. */
+/* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
-	uint64_t task_ns = l->time->tpt_ps * l->workers / 1000;
-	uint64_t claim_ns = 2 * (uint64_t)l->ctx->image[l->index].chunk_ns;
+	uint64_t task_ns = l->time->tpt_ps * l->dims.workers / 1000;
+	uint64_t deaf_ns = l->transform->deaf_ns(l);
 
 	if (!task_ns)
 		return 0;
-	return (task_ns > claim_ns ? task_ns : claim_ns) + SIGNAL_NS;
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + SIGNAL_NS;
 }

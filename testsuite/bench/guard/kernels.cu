@@ -67,6 +67,17 @@ long_blocks(const float *__restrict__ a, const float *__restrict__ b, float *__r
 			c[(size_t)(blockIdx.y * TILE + ty * 8 + i) * n + blockIdx.x * TILE + tx * 8 + j] = sum[i][j];
 }
 
+// The slow paths of these read CUDA's tables, whose addresses stand in constant bank 4.
+extern "C" __global__ void slow_sines(const float *in, float *out)
+{
+	size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+	float x = in[i] * 3e9f + (float)threadIdx.x * 1e7f;
+
+	for (int n = 0; n < 8; n++)
+		x = sinf(x * 1e9f) + cosf(x * 3e8f) * tanf(x + 2e7f) + (float)sin((double)x * 1e12);
+	out[i] = x;
+}
+
 // A switch that becomes an indirect branch, and functions that stay functions, one of them recursive.
 __device__ __noinline__ float halve(float x, int depth)
 {

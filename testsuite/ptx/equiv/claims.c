@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The variants that claim, persistent and guarded, as the shim runs them: launched,
- * evicted, launched again, until their count is the grid's.
+ * The persistent variant, which claims, as the shim runs it: launched, evicted,
+ * launched again, until its count is the grid's.
  */
 #define _GNU_SOURCE
 #include "transformed.h"
@@ -14,11 +14,6 @@
 #include <time.h>
 
 #define LAUNCHES_MAX 100000
-
-struct kernels {
-	void *variant;
-	void *end; /* of a guarded variant: what reports its end */
-};
 
 struct evictor {
 	_Atomic uint32_t *limit, *state; /* launch state: NULL if the limit is to be written */
@@ -39,14 +34,8 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-/* Blocks of this launch: of a guarded variant one for each block-task that remains. */
-static unsigned blocks_of(const struct kernels *k, const struct board *b, const struct way *w)
-{
-	return k->end ? (unsigned)(b->host->ctl.total - b->host->ctl.next) + w->proxy : w->workers;
-}
-
-static void launch(struct launch *l, const struct kernels *k, const struct board *b,
-		   const struct way *w, unsigned limit_us)
+static void launch(struct launch *l, void *variant, const struct board *b, const struct way *w,
+		   unsigned limit_us)
 {
 	uint64_t ctl = b->device + offsetof(struct shared_words, ctl);
 	struct evictor e = { (_Atomic uint32_t *)&b->host->ctl.limit,
@@ -55,16 +44,13 @@ static void launch(struct launch *l, const struct kernels *k, const struct board
 				     NULL,
 			     limit_us };
 	const struct test_case *c = l->c;
-	void *end_pointer[] = { &ctl };
 	pthread_t thread;
 
 	l->pointer[l->nargs] = &ctl;
 	if (limit_us && pthread_create(&thread, NULL, evict, &e) != 0)
 		fail(c, "no thread");
-	DO(l->drv->launch(k->variant, blocks_of(k, b, w), 1, 1, c->block[0], c->block[1],
-			  c->block[2], c->shared, b->stream, l->pointer, NULL));
-	if (k->end)
-		DO(l->drv->launch(k->end, 1, 1, 1, 1, 1, 1, 0, b->stream, end_pointer, NULL));
+	DO(l->drv->launch(variant, w->workers, 1, 1, c->block[0], c->block[1], c->block[2],
+			  c->shared, b->stream, l->pointer, NULL));
 	DO(l->drv->stream_sync(b->stream));
 	if (limit_us)
 		pthread_join(thread, NULL);
@@ -94,13 +80,13 @@ static void check_words(const struct launch *l, const struct way *w, const struc
 }
 
 /* Evicted before the first claim it must do nothing. */
-static void check_limit_0(struct launch *l, const struct kernels *k, const struct board *b,
+static void check_limit_0(struct launch *l, void *variant, const struct board *b,
 			  const struct way *w)
 {
 	struct shared_words *s = b->host;
 
 	s->ctl.limit = 0;
-	launch(l, k, b, w, 0);
+	launch(l, variant, b, w, 0);
 	check_words(l, w, s, s->ctl.total);
 	if (s->ctl.next)
 		fail(l->c, "with the limit 0 it claimed %llu block-tasks",
@@ -126,8 +112,7 @@ static void enqueue_behind(const struct launch *l, const struct board *b, const 
 	image_take(l, w->behind, b->behind);
 }
 
-static unsigned run(struct launch *l, const struct kernels *k, const struct board *b,
-		    const struct way *w)
+unsigned persistent_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
 {
 	struct shared_words *s = b->host;
 	const unsigned *g = l->c->grid;
@@ -146,7 +131,7 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 	};
 	memset(s->slot, 0, sizeof(s->slot));
 	if (!w->proxy) /* which watches the slot, not the limit */
-		check_limit_0(l, k, b, w);
+		check_limit_0(l, variant, b, w);
 	enqueue_behind(l, b, w);
 	for (;;) {
 		uint64_t total = w->every && last + w->every < all ? last + w->every : all;
@@ -155,7 +140,7 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 		s->ctl.limit = w->limit ? w->limit : w->workers;
 		s->ctl.done = 0;
 		memset(s->slot, 0, sizeof(s->slot));
-		launch(l, k, b, w, pause_of(w, launches, idle));
+		launch(l, variant, b, w, pause_of(w, launches, idle));
 		check_words(l, w, s, total);
 		if (s->ctl.next > total) /* claims beyond the end */
 			s->ctl.next = total;
@@ -166,19 +151,4 @@ static unsigned run(struct launch *l, const struct kernels *k, const struct boar
 		if (++launches > LAUNCHES_MAX)
 			fail(l->c, "no progress");
 	}
-}
-
-unsigned persistent_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
-{
-	const struct kernels k = { .variant = variant };
-
-	return run(l, &k, b, w);
-}
-
-unsigned guarded_run(struct launch *l, void *variant, const struct board *b, const struct way *w)
-{
-	struct kernels k = { .variant = variant };
-
-	DO(l->drv->module_function(&k.end, l->module, PTX_END_ENTRY));
-	return run(l, &k, b, w);
 }

@@ -242,6 +242,7 @@ static void open_board(const char *driver)
 	rig.board.host = host;
 	DO(rig.drv.stream_create(&rig.board.stream, 1 /* non-blocking */));
 	DO(rig.drv.stream_create(&rig.board.behind, 1));
+	DO(rig.drv.stream_create(&rig.board.watch, 1));
 }
 
 static void usage(FILE *to)

@@ -54,7 +54,7 @@ static void run(void *module, enum ptx_transform_kind transform, const uint32_t 
 {
 	struct gs_slice slice = gs_slice_at(from, g[0], g[1], g[2]);
 	unsigned blocks = transform == PTX_TRANSFORM_PERSISTENT ? 2 : TASKS;
-	void *params[] = { &out, &ctl_device }, *end_params[] = { &ctl_device }, *variant, *end;
+	void *params[] = { &out, &ctl_device }, *variant;
 	char name[40];
 
 	*ctl = (struct gs_ctl) { .next = from,
@@ -69,10 +69,6 @@ static void run(void *module, enum ptx_transform_kind transform, const uint32_t 
 	snprintf(name, sizeof(name), "far%s", ptx_transform_suffix(transform));
 	DO(drv.module_function(&variant, module, name));
 	DO(drv.launch(variant, blocks, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
-	if (transform == PTX_TRANSFORM_GUARDED) {
-		DO(drv.module_function(&end, module, PTX_END_ENTRY));
-		DO(drv.launch(end, 1, 1, 1, 1, 1, 1, 0, NULL, end_params, NULL));
-	}
 	DO(drv.ctx_sync());
 	if (transform != PTX_TRANSFORM_SLICED && ctl->done != 1) {
 		fprintf(stderr, "FAIL: %s variant from %llu on: not done\n",
@@ -147,6 +143,8 @@ int main(int argc, char **argv)
 		for (size_t p = 0; p < sizeof(places) / sizeof(places[0]); p++)
 			for (int f = PTX_TRANSFORM_PERSISTENT;
 			     f < PTX_TRANSFORM_COUNT && places[p] <= all - TASKS; f++) {
+				if (f == PTX_TRANSFORM_GUARDED)
+					continue; /* it has the original's grid, below 2^32 */
 				DO(drv.to_device(out, zero, sizeof(zero)));
 				run(module, (enum ptx_transform_kind)f, g, places[p]);
 				check((enum ptx_transform_kind)f, g, places[p]);

@@ -36,7 +36,7 @@ static const char code[] = "\n\t{\n"
 			   "\trem.u32 %gt_r3, %gt_r3, %gt_r4;\n"
 			   "\tsetp.eq.and.u32 %gt_q, %gt_r3, 0, %gt_p;\n"
 			   "\tld.global.u64 %gt_d2, [%gt_d0+8];\n"
-			   "\tmov.u32 %gt_r4, 0;\n"
+			   "\tld.global.u32 %gt_r4, [%gt_d0+16];\n"
 			   "\t@%gt_q st.volatile.u32 [%gt_d2], %gt_r4;\n"
 			   "\t}\n";
 

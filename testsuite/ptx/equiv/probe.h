@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Code of the test in a kernel's body: every block-task counts itself, and
- * every k-th one sets the resident limit to 0.  So the eviction comes from
+ * every k-th one writes the word that tells the kernel to leave.  So the eviction comes from
  * within, at an exact block-task, on the emulated device as on a GPU.
  */
 #ifndef GPUSHARE_EQUIV_PROBE_H
@@ -17,8 +17,9 @@
 struct probe {
 	uint32_t started; /* block-tasks that have begun */
 	uint32_t every;   /* k; UINT32_MAX: never */
-	uint64_t limit;   /* device address of the word to zero */
-	uint32_t pad[4];
+	uint64_t limit;   /* device address of the word to write */
+	uint32_t value;   /* what is written there */
+	uint32_t pad[3];
 	uint32_t count[]; /* by block-task */
 };
 

@@ -42,9 +42,9 @@ char *rig_read(const struct rig *rig, const char *name)
 }
 
 /* The probe's variable is one word for the probe and one for each block-task. */
-static void set_probe(const struct subject *s, uint32_t every, uint64_t limit)
+static void set_probe(const struct subject *s, uint32_t every, enum ptx_transform_kind transform)
 {
-	uint64_t at;
+	uint64_t at, board = s->rig->board.device;
 	size_t bytes;
 	struct probe *p;
 
@@ -53,7 +53,12 @@ static void set_probe(const struct subject *s, uint32_t every, uint64_t limit)
 	DO(s->rig->drv.module_global(&at, &bytes, s->l.module, PROBE_NAME));
 	p = must(calloc(1, bytes), s->c, "no memory");
 	p->every = every ? every : UINT32_MAX;
-	p->limit = limit;
+	if (transform == PTX_TRANSFORM_GUARDED) {
+		p->limit = board + offsetof(struct shared_words, guard) + GS_GUARD_UPPER_AT;
+		p->value = GS_GUARD_LEAVE_UPPER;
+	} else {
+		p->limit = board + offsetof(struct shared_words, ctl.limit);
+	}
 	DO(s->rig->drv.to_device(at, p, bytes));
 	free(p);
 }
@@ -112,7 +117,7 @@ unsigned subject_run(struct subject *s, enum ptx_transform_kind transform, form_
 	image_restore(&s->l, s->initial);
 	snprintf(name, sizeof(name), "%s%s", s->c->kernel, ptx_transform_suffix(transform));
 	DO(rig->drv.module_function(&variant, s->l.module, name));
-	set_probe(s, w.probe_every, rig->board.device + offsetof(struct shared_words, ctl.limit));
+	set_probe(s, w.probe_every, transform);
 	settle(rig);
 	if (!w.every) {
 		w.behind = s->behind;

@@ -5,6 +5,7 @@
 
 #include "case.h"
 #include "device/ptx/ctl.h"
+#include "device/ptx/guard.h"
 #include "device/ptx/transform.h"
 
 /* How the variant is run. */
@@ -14,8 +15,8 @@ struct way {
 	unsigned every;       /* end the grid after so many block-tasks: 0: never */
 	unsigned limit_us;    /* set the limit to 0 after so long: 0: never */
 	unsigned limit;       /* of workers, at first: 0: all */
-	unsigned proxy; /* worker 0 watches: after limit_us the slot says TOEVICT, nobody writes the
-			   limit */
+	unsigned proxy; /* worker 0, or a guarded kernel's watcher, watches: after limit_us the slot
+			   says TOEVICT, nobody writes the limit */
 	unsigned seed;  /* of the times after which the limit is set again; 0: always the same */
 	uint8_t *behind; /* page-locked, image_size() bytes: what a stream that waits for the end
 			    sees; or NULL */
@@ -23,7 +24,9 @@ struct way {
 
 /* What host and device both see. */
 struct shared_words {
-	struct gs_ctl ctl;
+	struct gs_ctl ctl; /* of a guarded variant only `done` */
+	uint64_t guard;    /* W */
+	uint8_t pad[56];
 	uint8_t slot[64];
 	uint32_t nobody[16]; /* the probe's limit where there is none */
 };
@@ -33,6 +36,7 @@ struct board {
 	uint64_t device; /* its address there */
 	void *stream;    /* of the kernel */
 	void *behind;    /* of what must come after it */
+	void *watch;     /* of the guarded kernel's watcher */
 };
 
 /* Run the variant until no block-task remains; returns the evictions. */

@@ -438,8 +438,9 @@ int emu_h_atom(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 			c = (uint16_t)c;
 		}
 		old = atomic_apply(p, b, c, op);
-		if (op->size == 8 && op->sub == EMU_A_ADD && op->space != EMU_S_SHARED)
-			emu_watch_atomic((uintptr_t)p, old + b);
+		if (op->size == 8 && op->space != EMU_S_SHARED &&
+		    (op->sub == EMU_A_ADD || (op->sub == EMU_A_MAX && old < b)))
+			emu_watch_atomic((uintptr_t)p, op->sub == EMU_A_ADD ? old + b : b);
 		if (op->d == EMU_NO_ROW)
 			continue;
 		if (op->wide)
