@@ -58,3 +58,31 @@ unsigned work(struct client *c, uint64_t *left, int evictable, uint64_t ns)
 	}
 	return ran;
 }
+
+struct client *running(uint64_t id, int32_t priority, int evictable, uint64_t leave_ns)
+{
+	struct client *c = join(id, priority);
+
+	launch_leaving(c, 0, evictable, leave_ns, 100 * MS);
+	grant(0);
+	agent(c);
+	grant(US);
+	assert_int_equal(state(c, 0), GS_K_RUNNING);
+	return c;
+}
+
+struct client *requests(uint64_t id, int32_t priority, int evictable, uint64_t leave_ns)
+{
+	struct client *c = join(id, priority);
+
+	launch_leaving(c, 0, evictable, leave_ns, 100 * MS);
+	return c;
+}
+
+uint64_t overdue(void)
+{
+	struct gs_gpu_status st;
+
+	gs_gpu_status(gpu, &st);
+	return st.overdue;
+}

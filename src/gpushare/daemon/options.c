@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/options.h"
 
-#include <getopt.h>
 #include <stdio.h>
-#include <string.h>
+#include <unistd.h>
 
+#include "common/options.h"
 #include "config.h"
 
 static const char help[] =
@@ -23,47 +23,28 @@ static const char help[] =
 
 int gs_options_parse(int argc, char **argv, struct gs_options *o)
 {
-	enum { CHECK = 256 };
-	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' },
-		{ "foreground", no_argument, NULL, 'f' },
-		{ "check", no_argument, NULL, CHECK },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+	int version = 0;
+	const struct gs_option options[] = {
+		{ "config", 'c', .text = &o->config },
+		{ "foreground", 'f', .given = &o->foreground },
+		{ "check", .given = &o->check },
+		{ "version", 'V', .given = &version },
+		{ NULL },
 	};
-	int c;
+	struct gs_error err;
+	int rc;
 
-	memset(o, 0, sizeof(*o));
-	o->config = GS_CONFIG_FILE;
-	while ((c = getopt_long(argc, argv, "c:fhV", longs, NULL)) != -1) {
-		switch (c) {
-		case 'c':
-			o->config = optarg;
-			break;
-		case 'f':
-			o->foreground = 1;
-			break;
-		case CHECK:
-			o->check = 1;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("gpushared " PACKAGE_VERSION);
-			return 0;
-		default:
-			fputs("Try 'gpushared --help'.\n", stderr);
-			return 2;
-		}
-	}
-	if (optind < argc) {
-		fprintf(stderr,
-			"gpushared: unexpected argument '%s'\n"
-			"Try 'gpushared --help'.\n",
-			argv[optind]);
+	*o = (struct gs_options) { .config = GS_CONFIG_FILE };
+	rc = gs_options_take(options, 0, argc, argv, &err);
+	if (rc > 0 && !version && optind < argc)
+		rc = gs_fail(&err, "unexpected argument '%.200s'", argv[optind]);
+	if (rc < 0) {
+		fprintf(stderr, "gpushared: %s\nTry 'gpushared --help'.\n", err.text);
 		return 2;
 	}
-	return -1;
+	if (rc == 0)
+		fputs(help, stdout);
+	else if (version)
+		puts("gpushared " PACKAGE_VERSION);
+	return rc > 0 && !version ? -1 : 0;
 }

@@ -8,9 +8,6 @@
 
 #include "device/emu/exec/warp.h"
 
-#define EACH(m, i) \
-	for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 static size_t align_up(size_t n, size_t a)
 {
 	return (n + a - 1) & ~(a - 1);
@@ -116,7 +113,7 @@ int emu_block_start(struct emu_block *b, struct emu_grid *g, uint64_t index)
 
 static void release(struct emu_warp *w, uint32_t lanes, const struct emu_barrier *bar)
 {
-	EACH (lanes, i) {
+	EACH_OF (lanes, i) {
 		const struct emu_op *op = &w->block->grid->program->op[w->lane.pc[i]];
 
 		if (op->sub >= 2 && op->d != EMU_NO_ROW) {
@@ -143,7 +140,7 @@ static uint32_t waiting(const struct emu_warp *w, uint32_t id)
 {
 	uint32_t lanes = 0;
 
-	EACH (w->barred, i)
+	EACH_OF (w->barred, i)
 		if (w->lane.bar[i] == id)
 			lanes |= 1u << i;
 	return lanes;

@@ -11,9 +11,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 static int is_float(uint8_t t)
 {
 	return t == PTX_T_F16 || t == PTX_T_BF16 || t == PTX_T_F32 || t == PTX_T_F64;

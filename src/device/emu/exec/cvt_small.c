@@ -8,9 +8,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 /* cvt.{rn,rna,rz}.tf32.f32: 10 bits of mantissa stay; boolop .relu, sub .satfinite. */
 int emu_h_cvt_tf32(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {

@@ -154,7 +154,7 @@ static int carry(struct decoder *d, const struct ptx_insn *in, struct mods *m, i
 	return decode_fix(d, op->d, k, fix);
 }
 
-static int compare_op(struct mods *m, int is_unsigned_hint)
+static int compare_op(struct mods *m)
 {
 	static const struct {
 		const char *name;
@@ -167,7 +167,6 @@ static int compare_op(struct mods *m, int is_unsigned_hint)
 		{ "num", EMU_NUM }, { "nan", EMU_NAN },
 	};
 
-	(void)is_unsigned_hint;
 	for (size_t i = 0; i < sizeof(cmps) / sizeof(cmps[0]); i++)
 		if (decode_has(m, cmps[i].name))
 			return (int)cmps[i].cmp;
@@ -177,7 +176,7 @@ static int compare_op(struct mods *m, int is_unsigned_hint)
 /* setp.cmp{.bool}{.ftz}.type p{|q}, a, b{, c};  set.cmp{.bool}{.ftz}.dtype.stype d, a, b{, c}; */
 static int set(struct decoder *d, const struct ptx_insn *in, struct mods *m, int setp)
 {
-	int cmp = compare_op(m, 0), negated = 0, boolop;
+	int cmp = compare_op(m), negated = 0, boolop;
 	enum ptx_type type = m->ntype ? m->type[setp ? 0 : 1] : PTX_T_NONE;
 	enum emu_kind k = decode_type_kind(type);
 	int32_t a, b, c = EMU_NO_ROW, p = EMU_NO_ROW, q = EMU_NO_ROW, fix = EMU_NO_ROW, fq;

@@ -11,8 +11,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
 #define COUNT_MASK 0xfffffu
 
 struct barrier {

@@ -15,9 +15,6 @@
 #include "device/emu/exec/warp.h"
 #include "device/emu/exec/watch.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 static int cached(const struct emu_warp *w, uint64_t addr, uint64_t size)
 {
 	const struct emu_range *c = &w->cache;

@@ -6,9 +6,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 /* PTX ISA, shfl.sync: c holds the clamp in bits 0-4 and the segment mask in bits 8-12. */
 int emu_h_shfl(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {

@@ -12,9 +12,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 static uint64_t argument(struct emu_warp *w, const struct emu_op *op, uint32_t lane, int k,
 			 uint32_t size)
 {

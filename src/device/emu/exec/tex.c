@@ -14,9 +14,6 @@
 #include "device/emu/exec/warp.h"
 #include "device/emu/exec/texture.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 /* A texel as the instruction returns it: floats, or integers that fill 32 bits. */
 union texel {
 	float f[4];

@@ -6,9 +6,6 @@
 #include "device/emu/exec/handlers.h"
 #include "device/emu/exec/warp.h"
 
-#define EACH(i) \
-	for (uint32_t m_ = mask, i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 static int64_t take(uint32_t v, uint32_t shift, uint32_t bits, int is_signed)
 {
 	uint64_t field = (uint64_t)v >> shift & ((1ull << bits) - 1);

@@ -15,9 +15,6 @@
 #include "device/emu/exec/warp.h"
 
 #define QUANTUM 512
-#define EACH(m, i) \
-	for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
-
 int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t address,
 	      const char *what)
 {
@@ -41,7 +38,7 @@ int emu_fault(struct emu_warp *w, int lane, enum emu_fault_kind kind, uint64_t a
 
 static void spill(struct emu_warp *w)
 {
-	EACH (w->mask, i)
+	EACH_OF (w->mask, i)
 		w->lane.pc[i] = w->pc;
 	w->mask = 0;
 }
@@ -54,7 +51,7 @@ static void choose(struct emu_warp *w)
 
 	w->mask = 0;
 	w->stop = UINT32_MAX;
-	EACH (w->ready, i) {
+	EACH_OF (w->ready, i) {
 		if (!found)
 			best = i;
 		else if (w->progress.rotate) {
@@ -74,7 +71,7 @@ static void choose(struct emu_warp *w)
 	w->depth = w->lane.depth[best];
 	w->frame_off = w->lane.frame[best];
 	w->frame = w->store.regs + w->frame_off;
-	EACH (w->ready, i) {
+	EACH_OF (w->ready, i) {
 		if (w->lane.depth[i] != w->depth || w->lane.frame[i] != w->frame_off)
 			continue;
 		if (w->lane.pc[i] == w->pc) {
@@ -114,9 +111,9 @@ static void branch(struct emu_warp *w, const struct emu_op *op, uint32_t taken)
 	} else if (!taken) {
 		w->pc++;
 	} else {
-		EACH (taken, i)
+		EACH_OF (taken, i)
 			w->lane.pc[i] = op->target;
-		EACH (rest, i)
+		EACH_OF (rest, i)
 			w->lane.pc[i] = w->pc + 1;
 		choose(w);
 	}
@@ -128,9 +125,9 @@ static int branch_indexed(struct emu_warp *w, const struct emu_op *op, uint32_t 
 	const uint32_t *index = ROW32(w, op->s[0]);
 	uint32_t rest = w->mask & ~taken;
 
-	EACH (rest, i)
+	EACH_OF (rest, i)
 		w->lane.pc[i] = w->pc + 1;
-	EACH (taken, i) {
+	EACH_OF (taken, i) {
 		if (index[i] >= t->n)
 			return emu_fault(w, (int)i, EMU_FAULT_PC, index[i],
 					 "brx.idx index out of range");
@@ -148,7 +145,7 @@ static int enter(struct emu_warp *w, const struct emu_op *op, const struct emu_c
 
 	if (w->depth + 1 >= p->needs.max_depth || frame + f->frame_bytes > p->needs.frame_total)
 		return emu_fault(w, __builtin_ctz(mask), EMU_FAULT_STACK, 0, "call stack overflow");
-	EACH (mask, i) {
+	EACH_OF (mask, i) {
 		struct emu_frame_rec *r = &w->store.stack[w->depth * EMU_LANES + i];
 		uint8_t *local = w->store.local + (size_t)i * w->store.stride;
 		uint32_t base = w->lane.local[i] + size + ((w->lane.extra[i] + 15) & ~15u);
@@ -182,7 +179,7 @@ static int call(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	const struct emu_call *c = &p->call[op->target];
 	uint32_t rest = w->mask & ~mask;
 
-	EACH (rest, i)
+	EACH_OF (rest, i)
 		w->lane.pc[i] = w->pc + 1;
 	if (op->cls == EMU_C_CALL) {
 		if (enter(w, op, c, &p->func[c->func], mask))
@@ -193,7 +190,7 @@ static int call(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		while (mask) {
 			uint32_t first = (uint32_t)__builtin_ctz(mask), same = 0, k;
 
-			EACH (mask, i)
+			EACH_OF (mask, i)
 				if (target[i] == target[first])
 					same |= 1u << i;
 			for (k = 0; k < p->nfunc; k++)
@@ -217,15 +214,15 @@ static void ret(struct emu_warp *w, uint32_t mask)
 	uint32_t rest = w->mask & ~mask;
 
 	if (!w->depth) {
-		EACH (rest, i)
+		EACH_OF (rest, i)
 			w->lane.pc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);
 		return;
 	}
-	EACH (rest, i)
+	EACH_OF (rest, i)
 		w->lane.pc[i] = w->pc + 1;
-	EACH (mask, i) {
+	EACH_OF (mask, i) {
 		const struct emu_frame_rec *r = &w->store.stack[(w->depth - 1) * EMU_LANES + i];
 		const struct emu_op *at = &p->op[r->pc - 1];
 		const struct emu_call *c = &p->call[at->target];
@@ -287,11 +284,11 @@ static int barrier(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		emu_barrier_check(b, id);
 		return 0;
 	}
-	EACH (mask, i) {
+	EACH_OF (mask, i) {
 		w->lane.pc[i] = w->pc;
 		w->lane.bar[i] = id;
 	}
-	EACH (rest, i)
+	EACH_OF (rest, i)
 		w->lane.pc[i] = w->pc + 1;
 	bar->arrived += n;
 	w->barred |= mask;
@@ -314,21 +311,21 @@ static void warp_barrier(struct emu_warp *w, const struct emu_op *op, uint32_t m
 		w->pc++;
 		return;
 	}
-	EACH (w->sync, i)
+	EACH_OF (w->sync, i)
 		if (ops[w->lane.pc[i]].cls == EMU_C_BARWARP)
 			here |= 1u << i;
-	EACH (rest, i)
+	EACH_OF (rest, i)
 		w->lane.pc[i] = w->pc + 1;
 	if (need & ~here) {
-		EACH (mask, i)
+		EACH_OF (mask, i)
 			w->lane.pc[i] = w->pc;
 		w->sync |= mask;
 		w->ready &= ~mask;
 	} else {
-		EACH (mask, i)
+		EACH_OF (mask, i)
 			w->lane.pc[i] = w->pc + 1;
 		here &= w->sync & need;
-		EACH (here, i)
+		EACH_OF (here, i)
 			w->lane.pc[i]++;
 		w->sync &= ~here;
 		w->ready |= here;
@@ -343,14 +340,14 @@ static int warp_sync(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 	need = op->s[3] == EMU_NO_ROW ? mask : ROW32(w, op->s[3])[__builtin_ctz(mask)] & w->live;
 	if (need & ~mask) {
-		EACH (w->sync, i)
+		EACH_OF (w->sync, i)
 			if (w->lane.pc[i] == w->pc && w->lane.frame[i] == w->frame_off &&
 			    w->lane.depth[i] == w->depth)
 				waiting |= 1u << i;
 		if ((need & ~(mask | waiting)) && !w->progress.force) {
-			EACH (mask, i)
+			EACH_OF (mask, i)
 				w->lane.pc[i] = w->pc;
-			EACH (rest, i)
+			EACH_OF (rest, i)
 				w->lane.pc[i] = w->pc + 1;
 			w->sync |= mask;
 			w->ready &= ~mask;
@@ -395,7 +392,7 @@ static int control(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	case EMU_C_EXIT: {
 		uint32_t rest = w->mask & ~mask;
 
-		EACH (rest, i)
+		EACH_OF (rest, i)
 			w->lane.pc[i] = w->pc + 1;
 		lanes_exit(w, mask);
 		choose(w);

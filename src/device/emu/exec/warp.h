@@ -164,6 +164,11 @@ int emu_fault(struct emu_warp *warp, int lane, enum emu_fault_kind kind, uint64_
 void *emu_translate(struct emu_warp *warp, int lane, enum emu_space space, uint64_t addr,
 		    uint32_t size, uint32_t align);
 
+/* Each lane of a mask; of `mask`, which a handler gets. */
+#define EACH_OF(m, i) \
+	for (uint32_t m_ = (m), i; m_ && ((i = (uint32_t)__builtin_ctz(m_)), 1); m_ &= m_ - 1)
+#define EACH(i) EACH_OF (mask, i)
+
 /* Row access. */
 static inline void *emu_row(const struct emu_warp *w, int32_t row)
 {

@@ -7,7 +7,6 @@
 #include "config.h"
 #include "device/emu/tool/tool.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/child.h"
+#include "common/options.h"
 #include "common/units.h"
 
 #define OURSELVES 125 /* a failure of this tool's own; as env(1) and timeout(1) say it */
@@ -27,9 +27,26 @@
 #define MEMORY_MAX (UINT64_C(1) << 44)
 #define EVICT_MAX_MS 86400000
 
+/* An option that the device or the shim reads as a variable. */
+struct setting {
+	const char *variable;
+	int64_t least, most;
+	const char *otherwise; /* where it is not given; NULL: no such variable */
+	char value[24];        /* empty: not given */
+};
+
+enum { EVICT_MS, EVICT_TASKS, EVICT_SEED, SMS, BLOCKS_PER_SM, MEMORY, SETTINGS };
+
+static struct setting settings[SETTINGS] = {
+	[EVICT_MS] = { "GPUSHARE_FORCE_EVICT_MS", 1, EVICT_MAX_MS, "0", "" },
+	[EVICT_TASKS] = { "GPUSHARE_FORCE_EVICT_TASKS", 1, INT64_MAX, NULL, "" },
+	[EVICT_SEED] = { "GPUSHARE_FORCE_EVICT_SEED", 0, INT64_MAX, NULL, "" },
+	[SMS] = { "GPUSHARE_EMU_SMS", 1, SMS_MAX, NULL, "" },
+	[BLOCKS_PER_SM] = { "GPUSHARE_EMU_BLOCKS_PER_SM", 1, BLOCKS_MAX, NULL, "" },
+	[MEMORY] = { "GPUSHARE_EMU_MEMORY", MEMORY_MIN, MEMORY_MAX, NULL, "" },
+};
+
 struct request {
-	char evict_ms[24], evict_tasks[24], evict_seed[24]; /* empty: not so; one of them at most */
-	char sms[24], blocks_per_sm[24], memory[24];        /* empty: the default */
 	int deterministic;
 	const char *json;
 	char **argv;
@@ -62,99 +79,66 @@ static void usage(FILE *to)
 	      to);
 }
 
-static int set_int(char *to, size_t size, const char *text, int64_t min, int64_t max,
-		   struct gs_error *err)
+static int set_number(void *of, const char *text, struct gs_error *err)
 {
+	struct setting *to = of;
 	int64_t n;
 
-	if (gs_parse_int(text, min, max, &n, err) < 0)
+	if (gs_parse_int(text, to->least, to->most, &n, err) < 0)
 		return -1;
-	snprintf(to, size, "%" PRId64, n);
+	snprintf(to->value, sizeof(to->value), "%" PRId64, n);
 	return 0;
 }
 
-static int set_size(char *to, size_t size, const char *text, struct gs_error *err)
+static int set_size(void *of, const char *text, struct gs_error *err)
 {
+	struct setting *to = of;
 	uint64_t bytes;
 
 	if (gs_parse_size(text, &bytes, err) < 0)
 		return -1;
-	if (bytes < MEMORY_MIN || bytes > MEMORY_MAX)
+	if (bytes < (uint64_t)to->least || bytes > (uint64_t)to->most)
 		return gs_fail(err, "%s: the device's memory is 1M to 16T", text);
-	snprintf(to, size, "%" PRIu64, bytes);
+	snprintf(to->value, sizeof(to->value), "%" PRIu64, bytes);
 	return 0;
 }
 
 static int complain(const char *words)
 {
-	if (words)
-		fprintf(stderr, "gpushare-emu: %s\n", words);
-	fputs("Try gpushare-emu --help.\n", stderr);
+	fprintf(stderr, "gpushare-emu: %s\nTry gpushare-emu --help.\n", words);
 	return USAGE_STATUS;
 }
 
 /* -1: go on; otherwise the status to leave with. */
 static int parse(int argc, char **argv, struct request *r)
 {
-	static const struct option longs[] = {
-		{ "sms", required_argument, NULL, 's' },
-		{ "blocks-per-sm", required_argument, NULL, 'b' },
-		{ "memory", required_argument, NULL, 'm' },
-		{ "evict-every-ms", required_argument, NULL, 'e' },
-		{ "evict-every-tasks", required_argument, NULL, 't' },
-		{ "evict-seed", required_argument, NULL, 'r' },
-		{ "deterministic", no_argument, NULL, 'd' },
-		{ "json", required_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+	int version = 0;
+	const struct gs_option options[] = {
+		{ "sms", .take = set_number, .of = &settings[SMS] },
+		{ "blocks-per-sm", .take = set_number, .of = &settings[BLOCKS_PER_SM] },
+		{ "memory", .take = set_size, .of = &settings[MEMORY] },
+		{ "evict-every-ms", .take = set_number, .of = &settings[EVICT_MS] },
+		{ "evict-every-tasks", .take = set_number, .of = &settings[EVICT_TASKS] },
+		{ "evict-seed", .take = set_number, .of = &settings[EVICT_SEED] },
+		{ "deterministic", .given = &r->deterministic },
+		{ "json", .text = &r->json },
+		{ "version", 'V', .given = &version },
+		{ NULL },
 	};
-	struct gs_error err = { "" };
-	int c, rc = 0;
+	struct gs_error err;
+	int rc = gs_options_take(options, 1, argc, argv, &err), ways = 0;
 
-	while (rc == 0 && (c = getopt_long(argc, argv, "+hV", longs, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			rc = set_int(r->sms, sizeof(r->sms), optarg, 1, SMS_MAX, &err);
-			break;
-		case 'b':
-			rc = set_int(r->blocks_per_sm, sizeof(r->blocks_per_sm), optarg, 1,
-				     BLOCKS_MAX, &err);
-			break;
-		case 'm':
-			rc = set_size(r->memory, sizeof(r->memory), optarg, &err);
-			break;
-		case 'e':
-			rc = set_int(r->evict_ms, sizeof(r->evict_ms), optarg, 1, EVICT_MAX_MS,
-				     &err);
-			break;
-		case 't':
-			rc = set_int(r->evict_tasks, sizeof(r->evict_tasks), optarg, 1, INT64_MAX,
-				     &err);
-			break;
-		case 'r':
-			rc = set_int(r->evict_seed, sizeof(r->evict_seed), optarg, 0, INT64_MAX,
-				     &err);
-			break;
-		case 'd':
-			r->deterministic = 1;
-			break;
-		case 'j':
-			r->json = optarg;
-			break;
-		case 'h':
-			usage(stdout);
-			return 0;
-		case 'V':
-			puts("gpushare-emu " PACKAGE_VERSION);
-			return 0;
-		default:
-			return complain(NULL);
-		}
-	}
 	if (rc < 0)
 		return complain(err.text);
-	if ((*r->evict_ms != 0) + (*r->evict_tasks != 0) + (*r->evict_seed != 0) > 1)
+	if (rc == 0)
+		usage(stdout);
+	else if (version)
+		puts("gpushare-emu " PACKAGE_VERSION);
+	if (rc == 0 || version)
+		return 0;
+	for (int i = EVICT_MS; i <= EVICT_SEED; i++)
+		ways += *settings[i].value != 0;
+	if (ways > 1)
 		return complain(
 			"--evict-every-ms, --evict-every-tasks and --evict-seed exclude each other");
 	if (optind == argc)
@@ -184,11 +168,6 @@ static void remove_folder(const struct folder *f)
 	rmdir(f->path);
 }
 
-static int set_or_default(const char *name, const char *value)
-{
-	return *value ? setenv(name, value, 1) : unsetenv(name);
-}
-
 static int set_environment(const struct request *r, const struct emu_places *p,
 			   const struct folder *f, struct gs_error *err)
 {
@@ -202,15 +181,14 @@ static int set_environment(const struct request *r, const struct emu_places *p,
 	/* Inside a job the daemon would decide; take its variables out of the environment. */
 	rc = unsetenv("GPUSHARE_SOCKET") | setenv("LD_LIBRARY_PATH", path, 1) |
 	     setenv("GPUSHARE_DRIVER", p->driver, 1) |
-	     setenv("GPUSHARE_FORCE_EVICT_MS", *r->evict_ms ? r->evict_ms : "0", 1) |
-	     set_or_default("GPUSHARE_FORCE_EVICT_TASKS", r->evict_tasks) |
-	     set_or_default("GPUSHARE_FORCE_EVICT_SEED", r->evict_seed) |
 	     setenv("GPUSHARE_EMU_DETERMINISTIC", r->deterministic ? "1" : "0", 1) |
 	     setenv("GPUSHARE_SUMMARY", f->summary, 1) |
-	     setenv("GPUSHARE_EMU_DEVICE", f->device, 1) |
-	     set_or_default("GPUSHARE_EMU_SMS", r->sms) |
-	     set_or_default("GPUSHARE_EMU_BLOCKS_PER_SM", r->blocks_per_sm) |
-	     set_or_default("GPUSHARE_EMU_MEMORY", r->memory);
+	     setenv("GPUSHARE_EMU_DEVICE", f->device, 1);
+	for (const struct setting *t = settings; t < settings + SETTINGS; t++) {
+		const char *value = *t->value ? t->value : t->otherwise;
+
+		rc |= value ? setenv(t->variable, value, 1) : unsetenv(t->variable);
+	}
 	free(path);
 	return rc ? gs_fail_errno(err, "cannot set the environment") : 0;
 }

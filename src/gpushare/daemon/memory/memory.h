@@ -50,6 +50,9 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 /* It need not wait any longer, one way or the other. */
 void gs_memory_wait_end(struct gs_connection *conn);
 
+/* Refuse those that have waited too long (MemoryWait=); when the next of them will have, ns. */
+uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now);
+
 /* Welcome the programs of an admitted allocation that wait. */
 void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *alloc);
 

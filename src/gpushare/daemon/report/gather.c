@@ -12,104 +12,20 @@
 #include "config.h"
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/device.h"
-#include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory.h"
-#include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/report/report.h"
-#include "gpushare/daemon/base/step.h"
-
-static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
-{
-	return gs_step_name(s->info.step_id, names[i], sizeof(names[i]));
-}
-
-static uint64_t peak_of(const struct gs_step *s)
-{
-	uint64_t here, before;
-
-	if (!s->alloc)
-		return s->peak;
-	here = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
-	before = s->alloc->away_peak; /* the ledger does not know it while its memory is on the host
-				       */
-	return here > before ? here : before;
-}
-
-static void fill_row(struct gs_report_row *row, struct gs_step *s, const char *name)
-{
-	row->job = s->info.job_id;
-	row->step = name;
-	row->user = s->user;
-	row->partition = s->info.partition;
-	row->gpu = s->info.gpu;
-	row->shares = s->info.shares;
-	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
-	gs_report_fill_moved(row, &s->moves);
-}
-
-/* Steps of a job (0: all): the finished ones first, then the registered ones. */
-struct selection {
-	struct gs_step **step;
-	char (*name)[16];
-	struct gs_report_row *row;
-	size_t n;
-};
-
-static void select_from(struct selection *sel, struct gs_steps *list, uint32_t job)
-{
-	struct gs_step *s;
-
-	TAILQ_FOREACH (s, list, link)
-		if (!job || s->info.job_id == job)
-			sel->step[sel->n++] = s;
-}
-
-static void selection_free(struct selection *sel)
-{
-	free(sel->step);
-	free(sel->name);
-	free(sel->row);
-}
-
-enum with { FIGURES, KERNELS };
-
-static int select_steps(struct gs_daemon *d, uint32_t job, int finished, enum with with,
-			struct selection *sel)
-{
-	size_t room = GS_FINISHED_MAX + GS_STEPS_MAX;
-	struct gs_step *s;
-
-	memset(sel, 0, sizeof(*sel));
-	gs_devices_sync(d, with == KERNELS);
-	TAILQ_FOREACH (s, &d->steps, link)
-		gs_lease_note_peak(d, s->alloc);
-	sel->step = calloc(room, sizeof(struct gs_step *));
-	if (!sel->step)
-		return -1;
-	if (finished)
-		select_from(sel, &d->finished.list, job);
-	select_from(sel, &d->steps, job);
-	sel->name = calloc(sel->n + 1, sizeof(*sel->name));
-	sel->row = calloc(sel->n + 1, sizeof(*sel->row));
-	if (!sel->name || !sel->row) {
-		selection_free(sel);
-		return -1;
-	}
-	for (size_t i = 0; i < sel->n; i++)
-		fill_row(&sel->row[i], sel->step[i], step_name(sel->step[i], sel->name, i));
-	return 0;
-}
+#include "gpushare/daemon/report/selection.h"
 
 char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
 {
-	struct selection sel;
+	struct gs_selection sel;
 	char *text;
 
-	if (select_steps(d, job, 1, FIGURES, &sel) < 0)
+	if (gs_select_steps(d, job, 1, GS_FIGURES, &sel) < 0)
 		return NULL;
 	text = gs_report_steps(sel.row, sel.n, json);
-	selection_free(&sel);
+	gs_selection_free(&sel);
 	return text;
 }
 
@@ -117,7 +33,7 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 {
 	struct gs_report_row row;
 
-	fill_row(&row, s, "");
+	gs_select_row(&row, s, "");
 	*past = (struct gs_past_step) {
 		.job = s->info.job_id,
 		.step = s->info.step_id,
@@ -142,16 +58,16 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 
 int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past, size_t *n)
 {
-	struct selection sel;
+	struct gs_selection sel;
 
 	*past = NULL;
-	if (select_steps(d, 0, finished, FIGURES, &sel) < 0)
+	if (gs_select_steps(d, 0, finished, GS_FIGURES, &sel) < 0)
 		return -1;
 	*n = sel.n;
 	*past = calloc(sel.n + 1, sizeof(**past));
 	for (size_t i = 0; *past && i < sel.n; i++)
 		gs_gather_past(sel.step[i], &(*past)[i]);
-	selection_free(&sel);
+	gs_selection_free(&sel);
 	return *past ? 0 : -1;
 }
 
@@ -159,10 +75,10 @@ int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past,
 char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 {
 	struct gs_report_kernels_of *of;
-	struct selection sel;
+	struct gs_selection sel;
 	char *text = NULL;
 
-	if (select_steps(d, job, job != 0, KERNELS, &sel) < 0)
+	if (gs_select_steps(d, job, job != 0, GS_KERNELS, &sel) < 0)
 		return NULL;
 	of = calloc(sel.n + 1, sizeof(*of));
 	for (size_t i = 0; of && i < sel.n; i++)
@@ -171,7 +87,7 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 	if (of)
 		text = gs_report_kernels(of, sel.n, json);
 	free(of);
-	selection_free(&sel);
+	gs_selection_free(&sel);
 	return text;
 }
 
@@ -190,11 +106,11 @@ struct whole {
 	struct gs_report_status s;
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
 	char holder[GS_CONFIG_GPUS_MAX][160];
-	struct selection steps;
+	struct gs_selection steps;
 };
 
 /* Those of the steps on this GPU that have wanted it, whether they got it or not. */
-static void share_of(const struct selection *steps, uint32_t gpu, struct gs_sharing *sharing)
+static void share_of(const struct gs_selection *steps, uint32_t gpu, struct gs_sharing *sharing)
 {
 	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
 	size_t n = 0;
@@ -246,7 +162,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 
 static int whole_get(struct gs_daemon *d, struct whole *w)
 {
-	if (select_steps(d, 0, 0, FIGURES, &w->steps) < 0)
+	if (gs_select_steps(d, 0, 0, GS_FIGURES, &w->steps) < 0)
 		return -1;
 	for (size_t i = 0; i < d->ndevice; i++)
 		fill_gpu(d, &d->device[i], w, i);
@@ -270,7 +186,7 @@ char *gs_gather_status(struct gs_daemon *d, int json)
 	if (whole_get(d, &w) < 0)
 		return NULL;
 	text = gs_report_status(&w.s, json);
-	selection_free(&w.steps);
+	gs_selection_free(&w.steps);
 	return text;
 }
 
@@ -282,7 +198,7 @@ char *gs_gather_metrics(struct gs_daemon *d)
 	if (whole_get(d, &w) < 0)
 		return NULL;
 	text = gs_report_metrics(&w.s);
-	selection_free(&w.steps);
+	gs_selection_free(&w.steps);
 	return text;
 }
 
@@ -306,12 +222,12 @@ int gs_gather_node(struct gs_daemon *d, char *buf, size_t size)
 				       g->shares, g->now.clients, g->now.waiting, g->sharing.antt,
 				       g->sharing.dntt, g->sharing.stp, g->sharing.jain);
 	}
-	selection_free(&w.steps);
+	gs_selection_free(&w.steps);
 	return 0;
 }
 
 /* A step that has not got its memory yet says so, behind the figures. */
-static void say_waiting(const struct selection *sel, char *buf, size_t size)
+static void say_waiting(const struct gs_selection *sel, char *buf, size_t size)
 {
 	char why[256];
 
@@ -329,7 +245,7 @@ static void say_waiting(const struct selection *sel, char *buf, size_t size)
 }
 
 /* So does one that was killed. */
-static void say_killed(const struct selection *sel, char *buf, size_t size)
+static void say_killed(const struct gs_selection *sel, char *buf, size_t size)
 {
 	for (size_t i = 0; i < sel->n; i++) {
 		size_t at = strlen(buf);
@@ -342,7 +258,7 @@ static void say_killed(const struct selection *sel, char *buf, size_t size)
 }
 
 /* Its steps share an allocation, whose memory moved once for all of them: not a sum. */
-static void most_moved(const struct selection *sel, struct gs_report_row *sum)
+static void most_moved(const struct gs_selection *sel, struct gs_report_row *sum)
 {
 	const struct gs_moves *most = &sel->step[0]->moves;
 
@@ -357,9 +273,9 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 {
 	struct gs_report_row sum = { 0 };
 	struct gs_device *dev;
-	struct selection sel;
+	struct gs_selection sel;
 
-	if (select_steps(d, job_id, 1, FIGURES, &sel) < 0)
+	if (gs_select_steps(d, job_id, 1, GS_FIGURES, &sel) < 0)
 		return -1;
 	for (size_t i = 0; i < sel.n; i++) {
 		const struct gs_report_row *r = &sel.row[i];
@@ -382,64 +298,6 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 		say_waiting(&sel, buf, size);
 		say_killed(&sel, buf, size);
 	}
-	selection_free(&sel);
+	gs_selection_free(&sel);
 	return sel.n ? 0 : -1;
-}
-
-/* A step's NTT, to be found by its number: a trace may have very many clients. */
-struct known {
-	uint32_t job, step;
-	double ntt;
-};
-
-static int by_number(const void *a, const void *b)
-{
-	const struct known *x = a, *y = b;
-
-	if (x->job != y->job)
-		return x->job < y->job ? -1 : 1;
-	return (x->step > y->step) - (x->step < y->step);
-}
-
-/* The NTT of the clients' steps, registered or over; 0 for those no longer known. */
-static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
-{
-	struct selection sel;
-	struct known *known;
-	int rc;
-
-	if (select_steps(d, 0, 1, FIGURES, &sel) < 0)
-		return -1;
-	known = calloc(sel.n + 1, sizeof(*known));
-	for (size_t i = 0; known && i < sel.n; i++)
-		known[i] = (struct known) { sel.row[i].job, sel.step[i]->info.step_id,
-					    sel.row[i].ntt };
-	if (known)
-		qsort(known, sel.n, sizeof(*known), by_number);
-	for (size_t i = 0; known && i < image->lanes; i++) {
-		struct known key = { image->lane[i].job_id, image->lane[i].step_id, 0 };
-		struct known *found = bsearch(&key, known, sel.n, sizeof(*known), by_number);
-
-		image->lane[i].ntt = found ? found->ntt : 0;
-	}
-	rc = known ? 0 : -1;
-	free(known);
-	selection_free(&sel);
-	return rc;
-}
-
-char *gs_gather_trace(struct gs_daemon *d, size_t *size)
-{
-	struct gs_trace_image image = { .now_ns = gs_clock_ns() };
-	char *bytes = NULL;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < d->ndevice; i++)
-		rc = gs_command_trace(d->device[i].arbiter, image.now_ns, &image);
-	if (rc == 0)
-		rc = fill_ntt(d, &image);
-	if (rc == 0)
-		bytes = gs_trace_pack(&image, size);
-	gs_trace_image_free(&image);
-	return bytes;
 }

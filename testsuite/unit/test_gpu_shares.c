@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Equals beside each other: who is held back, and how they take turns under MPS (arbiter/usage.h).
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+#include "sharing_rig.h"
+#include "gpushare/arbiter/gpu_core.h"
+
+/* Keeps a kernel of so long on the GPU or waiting; returns whether it has the time slice. */
+static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
+{
+	agent(c);
+	if (state(c, 0) == GS_K_RUNNING && --*left == 0)
+		finish(c, 0);
+	if (state(c, 0) == GS_K_DONE)
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	if (state(c, 0) == GS_K_PREP) {
+		launch_leaving(c, 0, AS_IS, 0, ns);
+		*left = ns / MS ? ns / MS : 1;
+	}
+	return has_turn(c) != 0;
+}
+
+static void shares_hold_back_who_is_ahead(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1, left_b = 1;
+	unsigned had[2] = { 0 }, waited = 0, longest = 0;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	a = join(1, 5);
+	b = join(2, 5);
+	a->gpu_client->p.shares = 75;
+	b->gpu_client->p.shares = 25;
+	for (int i = 0; i < 4000; i++) {
+		had[0] += (unsigned)keep_busy(a, &left_a, MS);
+		if (keep_busy(b, &left_b, MS)) {
+			had[1]++;
+			waited = 0;
+		} else if (++waited > longest) {
+			longest = waited;
+		}
+		grant(MS);
+	}
+	/* Whoever is alone with the time slice has all of the GPU, of two each has half: 3 to 1 is
+	 * always against half of the time. */
+	assert_in_range(had[0], 3900, 4000);
+	assert_in_range(had[1], 1800, 2300);
+	assert_in_range(longest, 5, 15);
+	all_leave(a, b);
+}
+
+static void equals_are_not_held_back(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1, left_b = 1;
+	unsigned had[2] = { 0 };
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	a = join(1, 5);
+	b = join(2, 5);
+	for (int i = 0; i < 2000; i++) {
+		had[0] += (unsigned)keep_busy(a, &left_a, MS);
+		had[1] += (unsigned)keep_busy(b, &left_b, 31 * MS);
+		grant(MS);
+	}
+	assert_in_range(had[0], 1950, 2000);
+	assert_in_range(had[1], 1900, 2000);
+	all_leave(a, b);
+}
+
+static void mps_has_short_and_long_ones_take_turns(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1, left_b = 1;
+	unsigned had[2] = { 0 }, both = 0;
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	a = join(1, 5);
+	b = join(2, 5);
+	for (int i = 0; i < 4000; i++) {
+		int has_a, has_b;
+
+		/* Beside the long one nothing of the short one would end. */
+		has_a = state(b, 0) == GS_K_RUNNING && state(a, 0) == GS_K_RUNNING ?
+				has_turn(a) != 0 :
+				keep_busy(a, &left_a, MS / 2);
+		has_b = keep_busy(b, &left_b, 31 * MS) || state(b, 0) == GS_K_RUNNING;
+		had[0] += has_a && !has_b;
+		had[1] += has_b && !has_a;
+		both += has_a && has_b;
+		grant(MS);
+	}
+	assert_in_range(had[0], 1500, 2500);
+	assert_in_range(had[1], 1500, 2500);
+	assert_in_range(both, 0, 100);
+	assert_int_equal(gs_page_load(a->page->contended), GS_CONTENDED_QUEUE);
+	all_leave(a, b);
+}
+
+/* Most of what a training launches has no slot, so every other look finds nothing. */
+static void mps_sees_launches_that_untracked(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_b = 1;
+	unsigned had[2] = { 0 };
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	a = join(1, 5);
+	b = join(2, 5);
+	for (int i = 0; i < 4000; i++) {
+		int has_b = keep_busy(b, &left_b, 31 * MS) || state(b, 0) == GS_K_RUNNING;
+
+		agent(a);
+		if (state(a, 0) == GS_K_PREP) {
+			a->seq += 20;
+			launch_leaving(a, 0, AS_IS, 0, MS / 50);
+		}
+		had[0] += has_turn(a) && !has_b;
+		had[1] += (unsigned)has_b;
+		if (i % 2 && state(a, 0) == GS_K_RUNNING) {
+			finish(a, 0);
+			go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		}
+		grant(MS);
+	}
+	assert_in_range(had[0], 1500, 2500);
+	assert_in_range(had[1], 1500, 2500);
+	all_leave(a, b);
+}
+
+/* Beside others nobody could find out what its kernels take. */
+static void mps_times_unknown_kernels_alone(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1, left_b = 1;
+	unsigned alone = 0, both = 0, before;
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	a = join(1, 5);
+	b = join(2, 5);
+	for (int i = 0; i < 2000; i++) {
+		/* Known after it has been alone for a while. */
+		keep_busy(a, &left_a, alone < 100 ? 0 : MS / 2);
+		keep_busy(b, &left_b, MS / 2);
+		alone += state(b, 0) != GS_K_RUNNING && has_turn(a) &&
+			 !gs_page_load(a->page->beside);
+		both += has_turn(a) && has_turn(b);
+		grant(MS);
+		if (i == 499)
+			before = both;
+	}
+	/* Then they run beside each other. */
+	assert_in_range(before, 0, 100);
+	assert_in_range(both, 1300, 2000);
+	all_leave(a, b);
+}
+
+static void mps_waits_for_no_kernel_without_end(void **unused)
+{
+	struct client *a, *b;
+	uint64_t left_a = 1;
+	unsigned had = 0;
+
+	(void)unused;
+	begin_sharing("frs", 1);
+	b = running(2, 5, AS_IS, 0);
+	a = join(1, 5);
+	for (int i = 0; i < 1000; i++) {
+		had += (unsigned)keep_busy(a, &left_a, MS / 2);
+		grant(MS);
+	}
+	assert_in_range(had, 400, 1000);
+	all_leave(a, b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_hold_back_who_is_ahead),
+		cmocka_unit_test(equals_are_not_held_back),
+		cmocka_unit_test(mps_has_short_and_long_ones_take_turns),
+		cmocka_unit_test(mps_sees_launches_that_untracked),
+		cmocka_unit_test(mps_times_unknown_kernels_alone),
+		cmocka_unit_test(mps_waits_for_no_kernel_without_end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
