@@ -16,6 +16,7 @@
 #include "gpushare/daemon/requests/register.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/steps/outlived.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/session/priority_request.h"
@@ -63,6 +64,7 @@ void gs_wire(void)
 	gs_state_register(&gs_saved_usage_part);
 	gs_state_register(&gs_checkpoint_part);
 	gs_state_register(&gs_suspend_part);
+	gs_state_register(&gs_outlived_part);
 
 	gs_memory_set_relief(&relief);
 	gs_slurm_report_listen(&slurm);

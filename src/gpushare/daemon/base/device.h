@@ -18,10 +18,11 @@ struct gs_device {
 	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
 	char dmem[GS_DMEM_REGION_MAX]; /* its region of the kernel's controller; "": none */
 	int dmem_said;                 /* the log says that a limit was not set */
-	uint64_t outside; /* bytes that are in use outside gpushare, as the driver says */
-	uint64_t missing; /* of the reservations for that reason, as the log says */
-	uint32_t shares;  /* a whole GPU */
-	uint64_t memory;  /* bytes that may be reserved in all */
+	uint64_t outside;  /* bytes that are in use outside gpushare, as the driver says */
+	uint64_t outlived; /* bytes of processes that outlive their step (outlived.h) */
+	uint64_t missing;  /* of the reservations for that reason, as the log says */
+	uint32_t shares;   /* a whole GPU */
+	uint64_t memory;   /* bytes that may be reserved in all */
 	struct gs_arbiter *arbiter;
 	struct gs_memory *admission; /* memory.h */
 	struct gs_ledger

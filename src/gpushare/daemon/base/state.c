@@ -31,9 +31,20 @@ static void state_path(const struct gs_daemon *d, char *path, size_t size)
 	snprintf(path, size, "%s.state", d->config->socket);
 }
 
+/* The lines that belong to no step: written, or only counted if f is NULL. */
+static int print_rest(const struct gs_daemon *d, FILE *f)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < nparts; i++)
+		if (parts[i]->print_rest)
+			n += parts[i]->print_rest(d, f);
+	return n;
+}
+
 static int any_to_keep(const struct gs_daemon *d)
 {
-	return !TAILQ_EMPTY(&d->steps);
+	return !TAILQ_EMPTY(&d->steps) || print_rest(d, NULL);
 }
 
 static int write_all(struct gs_daemon *d, FILE *f)
@@ -43,7 +54,9 @@ static int write_all(struct gs_daemon *d, FILE *f)
 	fprintf(f, HEADER " %u\n", d->next_local ? d->next_local : GS_LOCAL_JOB_FIRST);
 	TAILQ_FOREACH (s, &d->steps, link)
 		for (size_t i = 0; i < nparts; i++)
-			parts[i]->print(d, s, f);
+			if (parts[i]->print)
+				parts[i]->print(d, s, f);
+	print_rest(d, f);
 	return ferror(f) ? -1 : 0;
 }
 

@@ -19,11 +19,15 @@
 struct gs_state_part {
 	/* Before the file is written: bring the steps up to date.  NULL: nothing is needed. */
 	void (*prepare)(struct gs_daemon *d);
-	/* Write the step's lines, each with a newline; none if there is nothing to be said. */
+	/* Write the step's lines, each with a newline; none if there is nothing to be said.  NULL:
+	 * none of any step. */
 	void (*print)(const struct gs_daemon *d, const struct gs_step *step, FILE *f);
 	/* A line without its newline: 1, it was this module's and is dealt with; 0, it is
 	 * another's. */
 	int (*parse)(struct gs_daemon *d, const char *line);
+	/* Write, behind all steps, the lines that belong to none (f NULL: only count them); how
+	 * many.  NULL: none. */
+	int (*print_rest)(const struct gs_daemon *d, FILE *f);
 };
 
 /*
@@ -32,7 +36,8 @@ struct gs_state_part {
  */
 void gs_state_register(const struct gs_state_part *part);
 
-/* Write it; a failure is logged, the daemon goes on.  No steps and no local job ever: no file. */
+/* Write it; a failure is logged, the daemon goes on.  Nothing to be written and no local job
+ * ever: no file. */
 void gs_state_save(struct gs_daemon *d);
 
 /*

@@ -107,4 +107,4 @@ static int parse(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-const struct gs_state_part gs_checkpoint_part = { NULL, print, parse };
+const struct gs_state_part gs_checkpoint_part = { .print = print, .parse = parse };

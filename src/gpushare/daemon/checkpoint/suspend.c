@@ -213,4 +213,4 @@ static int parse(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-const struct gs_state_part gs_suspend_part = { NULL, print, parse };
+const struct gs_state_part gs_suspend_part = { .print = print, .parse = parse };

@@ -119,7 +119,7 @@ static void check_rooms(struct gs_memory_check *c)
 {
 	for (size_t i = 0; i < c->d->ndevice; i++) {
 		struct gs_device *device = &c->d->device[i];
-		uint64_t ours = 0;
+		uint64_t ours = device->outlived;
 		int strangers = 0;
 		struct gs_connection *conn;
 

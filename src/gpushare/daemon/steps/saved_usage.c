@@ -70,4 +70,6 @@ static void prepare(struct gs_daemon *d)
 	gs_devices_sync(d, 0);
 }
 
-const struct gs_state_part gs_saved_usage_part = { prepare, print, parse };
+const struct gs_state_part gs_saved_usage_part = { .prepare = prepare,
+						   .print = print,
+						   .parse = parse };

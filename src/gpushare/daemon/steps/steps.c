@@ -21,6 +21,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_history.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/steps/outlived.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/steps/registrant.h"
@@ -123,6 +124,7 @@ static void alloc_put(struct gs_daemon *d, struct gs_alloc *a)
 	for (size_t i = 0; alloc_listeners[i]; i++)
 		alloc_listeners[i](d, a);
 	gs_memory_leave(a);
+	gs_outlived_leave(d, a);
 	free(a);
 }
 
@@ -240,6 +242,7 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->step == s) {
 			gs_complain("%s: closed: its step is over", conn->who);
+			gs_outlived_note(conn);
 			gs_connection_close(conn);
 			return 1;
 		}
@@ -253,6 +256,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 
 	while (close_one_client(d, s))
 		;
+	gs_outlived_keep(d, s->alloc);
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->own == s)
 			conn->own = NULL;
@@ -293,6 +297,7 @@ void gs_steps_sweep(struct gs_daemon *d)
 {
 	struct gs_step *s, *next;
 
+	gs_outlived_sweep(d);
 	for (s = TAILQ_FIRST(&d->steps); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		if (!gs_proc_alive(s->info.registrant, s->info.start))
@@ -304,6 +309,7 @@ void gs_steps_fini(struct gs_daemon *d)
 {
 	struct gs_step *s;
 
+	gs_outlived_fini(d);
 	while ((s = TAILQ_FIRST(&d->steps))) {
 		TAILQ_REMOVE(&d->steps, s, link);
 		alloc_put(d, s->alloc);
@@ -345,4 +351,4 @@ static int parse(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-const struct gs_state_part gs_steps_part = { NULL, print, parse };
+const struct gs_state_part gs_steps_part = { .print = print, .parse = parse };

@@ -3,7 +3,8 @@
  * Registering job steps, and ending them.
  *
  * A step is over when whoever registered it says so or is gone.  Clients
- * that it leaves behind are disconnected: what they held belongs to others.
+ * that it leaves behind are disconnected; the memory of those that go on
+ * living stays counted (outlived.h).
  */
 #ifndef GPUSHARE_DAEMON_STEPS_H
 #define GPUSHARE_DAEMON_STEPS_H
@@ -21,7 +22,7 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 /* The step is over: reservation back, its clients closed, its figures kept.  Saves the state. */
 void gs_step_over(struct gs_daemon *d, struct gs_step *step, const char *why);
 
-/* End the steps whose registrant is gone. */
+/* End the steps whose registrant is gone, and forget who outlived one and is gone, too. */
 void gs_steps_sweep(struct gs_daemon *d);
 
 /* What must know of it calls itself a listener, once, at the daemon's start; they are called in
