@@ -414,49 +414,6 @@ static void test_proc_parse(void **unused)
 	assert_int_equal(gs_proc_parse("nonsense", &p), -1);
 }
 
-static void test_ancestry(void **unused)
-{
-	struct gs_proc me, child_proc;
-	int barrier[2], told[2];
-	pid_t child, grandchild;
-	char c;
-
-	(void)unused;
-	assert_int_equal(pipe(barrier), 0);
-	assert_int_equal(pipe(told), 0);
-	assert_int_equal(gs_proc_read(getpid(), &me), 0);
-	child = fork();
-	if (child == 0) {
-		pid_t g = fork();
-
-		close(barrier[1]);
-		if (g > 0 && write(told[1], &g, sizeof(g)) < 0)
-			_exit(1);
-		if (read(barrier[0], &c, 1) < 0) /* until the test is through */
-			_exit(1);
-		_exit(0);
-	}
-	close(barrier[0]);
-	assert_int_equal(read(told[0], &grandchild, sizeof(grandchild)), sizeof(grandchild));
-	assert_int_equal(gs_proc_read(child, &child_proc), 0);
-	assert_int_equal(child_proc.ppid, getpid());
-	assert_true(gs_proc_descends(getpid(), getpid(), me.start));
-	assert_true(gs_proc_descends(child, getpid(), me.start));
-	assert_true(gs_proc_descends(grandchild, getpid(), me.start));
-	assert_true(gs_proc_descends(grandchild, child, child_proc.start));
-	assert_false(gs_proc_descends(getpid(), child, child_proc.start));
-	/* The same number, another process: it started at another time. */
-	assert_false(gs_proc_descends(child, getpid(), me.start + 1));
-	assert_false(gs_proc_descends(getppid(), getpid(), me.start));
-	assert_true(gs_proc_alive(child, child_proc.start));
-	assert_false(gs_proc_alive(child, child_proc.start + 1));
-	close(barrier[1]);
-	waitpid(child, NULL, 0);
-	assert_false(gs_proc_alive(child, child_proc.start));
-	close(told[0]);
-	close(told[1]);
-}
-
 static void put_file(const char *root, const char *name, const char *text)
 {
 	char path[1024];
@@ -549,7 +506,6 @@ int main(void)
 		cmocka_unit_test(test_metrics_text),
 		cmocka_unit_test(test_state_lines),
 		cmocka_unit_test(test_proc_parse),
-		cmocka_unit_test(test_ancestry),
 		cmocka_unit_test(test_stopped),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Process ancestry from /proc; see proc.h. */
+/* Processes as /proc shows them; see proc.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/proc.h"
 
@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define DEPTH_MAX 1024 /* a longer chain of ancestors is somebody playing */
 
 int gs_proc_parse(const char *text, struct gs_proc *proc)
 {
@@ -35,13 +33,13 @@ int gs_proc_parse(const char *text, struct gs_proc *proc)
 	return 0;
 }
 
-int gs_proc_read(pid_t pid, struct gs_proc *proc)
+int gs_proc_read_at(const char *root, pid_t pid, struct gs_proc *proc)
 {
-	char path[32], text[1024];
+	char path[256], text[1024];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", root, (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
@@ -51,6 +49,11 @@ int gs_proc_read(pid_t pid, struct gs_proc *proc)
 		return -1;
 	text[n] = '\0';
 	return gs_proc_parse(text, proc);
+}
+
+int gs_proc_read(pid_t pid, struct gs_proc *proc)
+{
+	return gs_proc_read_at("/proc", pid, proc);
 }
 
 /* A line of a small file that begins so; what follows is in `rest`. */
@@ -116,20 +119,4 @@ int gs_proc_alive(pid_t pid, uint64_t start)
 	struct gs_proc now;
 
 	return gs_proc_read(pid, &now) == 0 && now.start == start;
-}
-
-int gs_proc_descends(pid_t pid, pid_t ancestor, uint64_t start)
-{
-	struct gs_proc proc;
-	uint64_t youngest = UINT64_MAX;
-
-	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
-		if (gs_proc_read(pid, &proc) < 0 || proc.start > youngest)
-			return 0;
-		if (pid == ancestor)
-			return proc.start == start;
-		youngest = proc.start;
-		pid = proc.ppid;
-	}
-	return 0;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Who descends from whom, read from /proc: a process belongs to a job step
- * when the process that registered the step is among its ancestors.
- */
+/* Processes as /proc shows them: parent, start, whether they live or are stopped. */
 #ifndef GPUSHARE_DAEMON_PROC_H
 #define GPUSHARE_DAEMON_PROC_H
 
 #include <stdint.h>
 #include <sys/types.h>
+
+#define GS_PROC_DEPTH_MAX 1024 /* a longer chain of ancestors is somebody playing */
 
 struct gs_proc {
 	pid_t ppid;
@@ -20,6 +19,8 @@ int gs_proc_parse(const char *text, struct gs_proc *proc);
 
 /* The process as it is now; -1 if there is none such, or it is a zombie's shell. */
 int gs_proc_read(pid_t pid, struct gs_proc *proc);
+/* The same with another folder in the place of /proc, for tests. */
+int gs_proc_read_at(const char *root, pid_t pid, struct gs_proc *proc);
 
 /* 1 while the process of that number is the one that started then. */
 int gs_proc_alive(pid_t pid, uint64_t start);
@@ -31,11 +32,5 @@ int gs_proc_alive(pid_t pid, uint64_t start);
  */
 #define GS_CGROUP_ROOT "/sys/fs/cgroup"
 int gs_proc_stopped(pid_t pid, const char *root);
-
-/*
- * 1 if pid is `ancestor` (which started at `start`) or descends from it.  No
- * ancestor may be younger than its child: a reused number breaks the chain.
- */
-int gs_proc_descends(pid_t pid, pid_t ancestor, uint64_t start);
 
 #endif

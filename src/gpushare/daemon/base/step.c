@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "gpushare/daemon/base/proc.h"
-
 const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
 {
 	switch (step_id) {
@@ -47,34 +45,4 @@ uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *devi
 			shares += s->alloc->shares;
 	}
 	return shares;
-}
-
-int gs_step_owns(const struct gs_step *s, uid_t uid, pid_t pid)
-{
-	return s->info.uid == uid && gs_proc_descends(pid, s->info.registrant, s->info.start);
-}
-
-struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id, uid_t uid,
-			      pid_t pid, enum gs_refusal *code, struct gs_error *err)
-{
-	struct gs_step *s;
-	int known = 0;
-
-	TAILQ_FOREACH (s, &d->steps, link) {
-		if (s->info.job_id != job_id ||
-		    (step_id != GS_STEP_ANY && s->info.step_id != step_id))
-			continue;
-		known = 1;
-		if (gs_step_owns(s, uid, pid))
-			return s;
-	}
-	*code = known ? GS_REFUSED_NOT_YOURS : GS_REFUSED_UNKNOWN_STEP;
-	if (known)
-		gs_fail(err,
-			"job %u is not this process's: it is another user's, or the "
-			"process was not started by it",
-			job_id);
-	else
-		gs_fail(err, "job %u has registered no such step here", job_id);
-	return NULL;
 }

@@ -88,13 +88,6 @@ struct gs_step {
 /* The registered step, NULL. */
 struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step_id);
 
-/* A process belongs to a step: same user, descends from the registrant. */
-int gs_step_owns(const struct gs_step *step, uid_t uid, pid_t pid);
-
-/* The step that the process claims; NULL with the code and the reason. */
-struct gs_step *gs_step_claim(struct gs_daemon *d, uint32_t job_id, uint32_t step_id, uid_t uid,
-			      pid_t pid, enum gs_refusal *code, struct gs_error *err);
-
 /* Shares of the device that are taken. */
 uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *device);
 

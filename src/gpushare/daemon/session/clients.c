@@ -19,6 +19,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/steps/priority.h"
+#include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/proto/page.h"
@@ -37,6 +38,7 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 {
 	const struct gs_msg_hello *hello = &msg->hello;
 	uint32_t tag = msg->header.tag;
+	struct gs_claim claim;
 	enum gs_refusal code;
 	struct gs_error err;
 	struct gs_step *step;
@@ -46,8 +48,10 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 				     "this connection is in use already");
 		return NULL;
 	}
-	step = gs_step_claim(conn->d, hello->job_id, hello->step_id, conn->uid, conn->pid, &code,
-			     &err);
+	claim = (struct gs_claim) {
+		.uid = conn->uid, .pid = conn->pid, .start = conn->start, .job_id = hello->job_id
+	};
+	step = gs_identify(conn->d, GS_PROC_ROOT, &claim, &code, &err);
 	if (!step) {
 		gs_connection_refuse(conn, tag, code, "%s", err.text);
 		return NULL;
