@@ -94,6 +94,7 @@ fresh
 rm "$ALT/slurm.conf"
 check "no slurm.conf" finds slurm.conf 'slurm.conf: No such file' '--slurm-conf'
 broken "no gpushare in GresTypes" 's/^GresTypes=.*/GresTypes=craynetwork/' slurm.conf slurm.conf 'GresTypes=craynetwork' 'add gpushare to GresTypes'
+broken "shares from several GPUs" 's/^SelectTypeParameters=.*/&,MULTIPLE_SHARING_GRES_PJ/' slurm.conf slurm.conf 'shares of several GPUs of a node and fail' 'leave MULTIPLE_SHARING_GRES_PJ out'
 broken "gpushare before gpu in GresTypes" 's/^GresTypes=.*/GresTypes=gpushare,gpu/' slurm.conf slurm.conf 'GresTypes=gpushare,gpu' 'gpu before gpushare'
 broken "gres/gpu without the primer" 's/^GresTypes=.*/GresTypes=gpu,gpushare/;/^PrEpPlugins/d' slurm.conf slurm.conf 'without prep/gpushare a restart' 'PrEpPlugins=prep/script,prep/gpushare'
 broken "a node without gpushare" 's/Gres=[^ ]*gpushare:[0-9]*/Gres=/' slurm.conf node 'has Gres=' 'add gpushare:N'

@@ -39,14 +39,41 @@ check "for CUDA as well" out_has "$b" '^CUDA_VISIBLE_DEVICES=1$'
 check "and the emulated device of that GPU" out_has "$b" '^GPUSHARE_EMU_DEVICE=.*/device-1$'
 check "gpushared has the first at GPU 0" registered "$a" 0
 check "and the second at GPU 1" registered "$b" 1
-bound() {
+# Both tasks of the step have the GPU of its shares, whatever Slurm makes of the binding, and no line complains.
+bound() { # OPTION...
 	local job
-	job=$(submit --gres=gpushare:35 -n2 --wrap "srun --gpu-bind=$1 printenv CUDA_VISIBLE_DEVICES") &&
-		reaches "$job" COMPLETED && cat "$D/out/$job" && [ "$(sort -u "$D/out/$job")" = 0 ]
+	job=$(submit --gres=gpushare:35 -n2 --wrap "srun $* printenv CUDA_VISIBLE_DEVICES") &&
+		wait_over "$job" && cat "$D/out/$job" && [ "$(cat "$D/out/$job")" = "0
+0" ]
 }
-for bind in closest single:1 none; do
-	check "a step's tasks have their GPU with --gpu-bind=$bind" bound $bind
+for bind in closest single:1 single:2 none map_gpu:0 map_gpu:1,0 mask_gpu:0x1 mask_gpu:0x2,0x1 per_task:1; do
+	check "a step's tasks have their GPU with --gpu-bind=$bind" bound --gpu-bind=$bind
 done
+exported() { SLURM_GPU_BIND=closest bound; }
+check "and with SLURM_GPU_BIND" exported
+if srun --help | grep -q -- --tres-per-task; then
+	per_task() { # OPTION...: 30 shares for each of two tasks
+		local job
+		job=$(submit -N1 -n2 --tres-per-task=gres/gpushare:15 "$@" --wrap "srun printenv CUDA_VISIBLE_DEVICES") &&
+			wait_over "$job" && cat "$D/out/$job" && [ "$(cat "$D/out/$job")" = "0
+0" ]
+	}
+	check "and with --tres-per-task" per_task
+	check "and with --tres-per-task and --tres-bind" per_task --tres-bind=gres/gpu:closest
+	check "and with --tres-bind for the shares" bound --tres-bind=gres/gpushare:closest
+	check "tasks whose shares no GPU has together are refused, with what to write" \
+		refused 'gpushare: 4 tasks with 30 shares each have 120 on a node.*--ntasks-per-node=3' submit -N1 -n4 --tres-per-task=gres/gpushare:30 --wrap true
+fi
+for both in --gres=gpu:1,gpushare:10 '--gpus=1 --gres=gpushare:10' '--gpus-per-node=1 --gres=gpushare:10'; do
+	# shellcheck disable=SC2086
+	check "whole GPUs beside shares are refused, with what to write: $both" \
+		refused 'gpushare: a job has shares or whole GPUs, not both: write' submit $both --wrap true
+done
+check "--exclusive with shares is refused, with what to write" \
+	refused 'gpushare: --exclusive takes .* whole GPUs .*write --gres=gpu:N' submit --exclusive --gres=gpushare:10 --wrap true
+held=$(submit --hold --exclusive=user --gres=gpushare:10 --wrap true)
+check "--exclusive=user is not" test -n "$held"
+t 10 scancel "$held"
 c=$(sleeper --gres=gpushare:60)
 check "60 more fit on no single GPU, though 70 are free in all" pends_for "$c" Resources
 d=$(sleeper -p high --gres=gpushare:35)

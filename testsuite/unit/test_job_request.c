@@ -290,7 +290,7 @@ static void limits_of_partitions(void **state)
 	assert_int_equal(judge(NULL, 1 * G, &site, &v, &err), 0);
 	assert_int_equal(v.shares, 20);
 	assert_true(v.rewrite);
-	assert_int_equal(judge("gres:gpu:1", 24 * G, &site, &v, &err), 0);
+	assert_int_equal(judge("gres:x:1", 24 * G, &site, &v, &err), 0);
 	assert_int_equal(v.shares, 30);
 	/* No gpushare at all stays so. */
 	assert_int_equal(judge("gres:gpu:1", 0, &site, &v, &err), 0);
@@ -354,6 +354,74 @@ static void shares_that_are_not_per_node(void **state)
 	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
 }
 
+/* One kind of GPU, of 100 shares. */
+static void refused_with(const struct gs_request *request, const char *words)
+{
+	struct gs_site site = { .nkind = 1, .kind = { { .memory = 80 * G, .shares = 100 } } };
+	struct gs_verdict verdict;
+	struct gs_error err;
+
+	if (!words) {
+		assert_int_equal(gs_request_judge(request, &site, &verdict, &err), 0);
+		return;
+	}
+	assert_int_equal(gs_request_judge(request, &site, &verdict, &err), -1);
+	if (!strstr(err.text, words))
+		fail_msg("'%s' lacks '%s'", err.text, words);
+}
+
+static void whole_gpus_beside_shares(void **state)
+{
+	static const char *const gpus[] = { "gres:gpu:1", "gres/gpu=1", "gpu",
+					    "gres:x:1,gres:gpu:a100:1" };
+	struct gs_request request = { .tres = { [GS_PER_NODE] = "gres:gpushare:25" } };
+
+	(void)state;
+	refused_with(&request, NULL);
+	for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+		request.tres[GS_PER_JOB] = gpus[i];
+		refused_with(&request, "a job has shares or whole GPUs, not both");
+	}
+	request.tres[GS_PER_JOB] = "gres:gpu2:1,gres:xgpu:1";
+	refused_with(&request, NULL);
+	request.tres[GS_PER_JOB] = NULL;
+	request.tres[GS_PER_NODE] = "gres:gpu:1,gres:gpushare:25";
+	refused_with(&request, "write --gres=gpushare:N or --gres=gpu:N");
+	request.tres[GS_PER_NODE] = "gres:gpushare:25";
+	request.exclusive = 1;
+	refused_with(&request, "--exclusive takes the node's whole GPUs");
+	request.tres[GS_PER_NODE] = "gres:gpu:1"; /* none of ours */
+	refused_with(&request, NULL);
+}
+
+static void tasks_of_a_node_have_one_gpu(void **state)
+{
+	static const struct {
+		uint32_t tasks, per_node, nodes;
+		const char *words;
+	} cases[] = {
+		{ 0, 0, 0, NULL },
+		{ 1, 0, 0, NULL },
+		{ 2, 0, 0, NULL },
+		{ 4, 0, 0, "4 tasks with 50 shares each have 200 on a node" },
+		{ 4, 0, 0, "GPU of a node, which has 100: write --ntasks-per-node=2 or less" },
+		{ 4, 2, 0, NULL },
+		{ 4, 3, 0, "3 tasks with 50 shares each have 150" },
+		{ 4, 0, 2, NULL },
+		{ 5, 0, 2, "3 tasks with" },
+		{ 0, 3, 2, "3 tasks with" },
+	};
+	struct gs_request request = { .tres = { [GS_PER_TASK] = "gres/gpushare=50" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		request.tasks = cases[i].tasks;
+		request.tasks_per_node = cases[i].per_node;
+		request.nodes = cases[i].nodes;
+		refused_with(&request, cases[i].words);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +437,8 @@ int main(void)
 		cmocka_unit_test(partitions_that_do_not_take_it),
 		cmocka_unit_test(options_without_shares),
 		cmocka_unit_test(shares_that_are_not_per_node),
+		cmocka_unit_test(whole_gpus_beside_shares),
+		cmocka_unit_test(tasks_of_a_node_have_one_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

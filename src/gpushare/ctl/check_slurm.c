@@ -156,6 +156,20 @@ static void check_types(struct gs_check *c)
 	free(types);
 }
 
+/* It lets Slurm put a job's shares together from several GPUs of a node. */
+static void check_select(struct gs_check *c)
+{
+	char *parameters = gs_slurm_conf_value(c->slurm, "SelectTypeParameters");
+
+	if (parameters && strcasestr(parameters, "MULTIPLE_SHARING_GRES_PJ"))
+		gs_check_add(
+			c, GS_WRONG, "slurm.conf",
+			"leave MULTIPLE_SHARING_GRES_PJ out, then restart slurmctld",
+			"SelectTypeParameters=%s: jobs start with shares of several GPUs of a node and fail",
+			parameters);
+	free(parameters);
+}
+
 /* What gpushare needs to work as documented; without it, it still runs. */
 static void check_advice(struct gs_check *c)
 {
@@ -172,7 +186,7 @@ static void check_advice(struct gs_check *c)
 	if (track && strcmp(track, "proctrack/cgroup") != 0)
 		gs_check_add(
 			c, GS_DOUBT, "slurm.conf", "ProctrackType=proctrack/cgroup",
-			"with ProctrackType=%s a process can leave its step; it then runs unmanaged",
+			"with ProctrackType=%s a program that becomes a daemon is no step's, and gets nothing of the GPU",
 			track);
 	/* Several GPUs: slurmctld must know before it recovers jobs. */
 	if (gs_word_in_list(types, "gpu") && !gs_word_in_list(prep, "gpushare") &&
@@ -287,6 +301,7 @@ void gs_check_slurm(struct gs_check *c)
 		return;
 	}
 	check_types(c);
+	check_select(c);
 	check_advice(c);
 	check_node_line(c);
 	check_gres_conf(c);

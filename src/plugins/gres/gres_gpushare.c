@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plugins/gres/context.h"
 #include "plugins/gres/devices.h"
 #include "plugins/gres/records.h"
 
@@ -106,7 +107,12 @@ void gres_p_step_set_env(char ***env, bitstr_t *bits, uint64_t count, gres_inter
 	set_env(env, bits, count, flags);
 }
 
-/* A task has what its step has: shares are not divided between tasks. */
+/*
+ * A task has what its step has: shares are not divided between tasks.  Where
+ * Slurm binds GPUs to tasks it does not call this for a shared gres, and gres/gpu
+ * has taken CUDA_VISIBLE_DEVICES away by then: the SPANK plugin, which
+ * comes later, sets it again as the step has it, be that an index or a UUID.
+ */
 void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count, bitstr_t *usable,
 			 gres_internal_flags_t flags)
 {
@@ -119,6 +125,8 @@ void gres_p_task_set_env(char ***env, bitstr_t *bits, uint64_t count, bitstr_t *
 
 void gres_p_send_stepd(buf_t *buffer)
 {
+	if (gs_devices() && !gs_context_share(buffer))
+		debug("gpushare: slurmstepd will not know that shares are shared");
 	gs_devices_send(buffer);
 }
 

@@ -11,8 +11,8 @@
 #define NAME "gpushare"
 #define SHARES_MAX 1000000
 
-/* The element that begins here is gpushare's: how long is it, "gres:" included?  0: another's. */
-static size_t ours(const char *text, size_t *prefix)
+/* The element that begins here is of that name: how long is it, "gres:" included?  0: another's. */
+static size_t of_name(const char *text, const char *wanted, size_t *prefix)
 {
 	size_t length = strcspn(text, ",;");
 	const char *name = text;
@@ -21,10 +21,22 @@ static size_t ours(const char *text, size_t *prefix)
 	if (strncmp(text, "gres:", 5) == 0 || strncmp(text, "gres/", 5) == 0)
 		name += 5;
 	*prefix = (size_t)(name - text);
-	if (length < *prefix + strlen(NAME) || strncmp(name, NAME, strlen(NAME)) != 0)
+	if (length < *prefix + strlen(wanted) || strncmp(name, wanted, strlen(wanted)) != 0)
 		return 0;
-	next = name[strlen(NAME)];
+	next = name[strlen(wanted)];
 	return strchr(":=,;", next) || !next ? length : 0;
+}
+
+int gs_gres_has_gpu(const char *text)
+{
+	size_t prefix;
+
+	for (; text && *text; text += strspn(text, ",;")) {
+		if (of_name(text, "gpu", &prefix))
+			return 1;
+		text += strcspn(text, ",;");
+	}
+	return 0;
 }
 
 /* "25": a positive number; anything else with the reason. */
@@ -88,7 +100,7 @@ int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *e
 
 	*item = (struct gs_gres_item) { 0 };
 	for (size_t at = 0; text && text[at]; at += text[at] != '\0') {
-		size_t prefix, length = ours(text + at, &prefix);
+		size_t prefix, length = of_name(text + at, NAME, &prefix);
 
 		if (length) {
 			size_t begin = at + prefix, after = begin + strlen(NAME);

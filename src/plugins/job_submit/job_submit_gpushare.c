@@ -35,6 +35,7 @@ struct job {
 	uint32_t env_size;
 	char *partition;
 	char *tres[GS_PER_COUNT];
+	const job_desc_msg_t *desc; /* as it is submitted, or the change */
 };
 
 GS_EXPORT int fini(void);
@@ -72,6 +73,20 @@ static int read_options(const struct job *job, struct gs_request *request, struc
 		request->memory = 0; /* the node's daemon knows; within the shares' part */
 	request->priority = priority != NULL;
 	return priority ? gs_option_priority(priority, &level, err) : 0;
+}
+
+/* What a job leaves open, or a change does not touch, stays 0. */
+static void read_tasks(const job_desc_msg_t *desc, struct gs_request *request)
+{
+	/* Without gres/gpu a node's GPU is counted by its shares alone. */
+	request->exclusive = desc->shared == JOB_SHARED_NONE && slurm_conf.gres_plugins &&
+			     gs_gres_has_gpu(slurm_conf.gres_plugins);
+	if (desc->num_tasks != NO_VAL)
+		request->tasks = desc->num_tasks;
+	if (desc->ntasks_per_node != NO_VAL16)
+		request->tasks_per_node = desc->ntasks_per_node;
+	if (desc->min_nodes != NO_VAL)
+		request->nodes = desc->min_nodes;
 }
 
 /* Does the job have anything to do with gpushare? */
@@ -124,6 +139,7 @@ static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_
 	*words = '\0';
 	for (int i = 0; i < GS_PER_COUNT; i++)
 		request.tres[i] = job->tres[i];
+	read_tasks(job->desc, &request);
 	if (read_options(job, &request, err) < 0)
 		return -1;
 	if (!concerns(&request))
@@ -173,6 +189,7 @@ int job_submit(job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
 		.partition = desc->partition,
 		.tres = { desc->tres_per_node, desc->tres_per_job, desc->tres_per_socket,
 			  desc->tres_per_task },
+		.desc = desc,
 	};
 	char words[GS_ERROR_TEXT_MAX];
 	struct gs_error err;
@@ -197,6 +214,7 @@ static int modify(job_desc_msg_t *change, job_record_t *record, uint32_t uid, ch
 			change->tres_per_socket ? change->tres_per_socket : record->tres_per_socket,
 			change->tres_per_task ? change->tres_per_task : record->tres_per_task,
 		},
+		.desc = change,
 	};
 	char words[GS_ERROR_TEXT_MAX];
 	struct gs_error err;

@@ -150,6 +150,43 @@ static int judge_node(const struct gs_request *request, struct gs_site *site,
 	return check_limits(site, takes, request, takes != shares, err);
 }
 
+/* Whole GPUs beside the shares: a step of both would see one kind of them only. */
+static int check_whole_gpus(const struct gs_request *request, struct gs_error *err)
+{
+	if (request->exclusive)
+		return gs_fail(err, "--exclusive takes the node's whole GPUs and leaves no shares: "
+				    "write --gres=gpu:N for them, or leave --exclusive out");
+	for (int i = 0; i < GS_PER_COUNT; i++)
+		if (gs_gres_has_gpu(request->tres[i]))
+			return gs_fail(
+				err,
+				"a job has shares or whole GPUs, not both: write "
+				"--gres=gpushare:N or --gres=gpu:N (for both there are "
+				"heterogeneous jobs: sbatch --gres=gpu:N : --gres=gpushare:N)");
+	return 0;
+}
+
+/* What the tasks of a node have together is of one GPU. */
+static int check_tasks(const struct gs_request *request, const struct gs_site *site,
+		       uint64_t shares, struct gs_error *err)
+{
+	uint32_t nodes = request->nodes ? request->nodes : 1, whole = 0;
+	uint32_t tasks = (request->tasks + nodes - 1) / nodes;
+
+	if (request->tasks_per_node && (!request->tasks || request->tasks_per_node < tasks))
+		tasks = request->tasks_per_node;
+	for (size_t i = 0; i < site->nkind; i++)
+		if (site->kind[i].shares > whole)
+			whole = site->kind[i].shares;
+	if (!whole || shares * tasks <= whole)
+		return 0;
+	return gs_fail(err,
+		       "%" PRIu32 " tasks with %" PRIu64 " shares each have %" PRIu64
+		       " on a node, and a job's shares are of one GPU of a node, which has %" PRIu32
+		       ": write --ntasks-per-node=%" PRIu64 " or less, or fewer shares",
+		       tasks, shares, shares * tasks, whole, shares > whole ? 1 : whole / shares);
+}
+
 int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		     struct gs_verdict *verdict, struct gs_error *err)
 {
@@ -169,7 +206,7 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		if (!request->memory || !default_shares(site))
 			return gs_fail(err, "--gpushare-%s without --gres=gpushare:N", option);
 	}
-	if (check_allowed(site, err) < 0)
+	if (check_allowed(site, err) < 0 || check_whole_gpus(request, err) < 0)
 		return -1;
 	if (elsewhere && (item[GS_PER_NODE].end || request->memory))
 		return gs_fail(err, "%s the shares per node only: --gres=gpushare:N",
@@ -178,5 +215,7 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		if (item[i].end && (check_whole(site, item[i].count, err) < 0 ||
 				    check_limits(site, item[i].count, request, 0, err) < 0))
 			return -1;
+	if (item[GS_PER_TASK].end && check_tasks(request, site, item[GS_PER_TASK].count, err) < 0)
+		return -1;
 	return elsewhere ? 0 : judge_node(request, site, &item[GS_PER_NODE], verdict, err);
 }

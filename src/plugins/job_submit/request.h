@@ -24,6 +24,10 @@ struct gs_request {
 		*tres[GS_PER_COUNT]; /* Slurm's text: "gres:gpushare:25,gres:gpu:1"; may be NULL */
 	uint64_t memory;             /* bytes of --gpushare-mem; 0: not given */
 	int priority;                /* --gpushare-priority is given */
+	int exclusive;               /* --exclusive, where that takes gres/gpu's whole GPUs */
+	uint32_t tasks;              /* --ntasks; 0: not given */
+	uint32_t tasks_per_node;     /* --ntasks-per-node; 0: not given */
+	uint32_t nodes;              /* --nodes, the least number; 0: not given */
 };
 
 struct gs_gpu_kind {
@@ -59,6 +63,9 @@ struct gs_gres_item {
 	char type[64];     /* "": none */
 	uint64_t count;    /* 0: it names no number */
 };
+
+/* Does the text, which may be NULL, ask for whole GPUs of gres/gpu? */
+int gs_gres_has_gpu(const char *text);
 
 /*
  * Find gpushare in the text, which may be NULL.  0; -1 with the reason: named

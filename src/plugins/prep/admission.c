@@ -24,7 +24,12 @@
 #include "plugins/prep/sharers.h"
 #include "src/slurmctld/agent.h"
 #include "src/slurmctld/ping_nodes.h"
+/* It moved with 24.05. */
+#if __has_include("src/stepmgr/srun_comm.h")
+#include "src/stepmgr/srun_comm.h"
+#else
 #include "src/slurmctld/srun_comm.h"
+#endif
 
 #define GRES_NAME "gpushare"
 #define POLL_US 2000
@@ -36,7 +41,7 @@
 /* slurmctld's own; slurmd loads this plugin too. */
 extern bitstr_t *avail_node_bitmap __attribute__((weak));
 extern time_t last_node_update __attribute__((weak));
-extern int slurmctld_primary __attribute__((weak));
+extern __typeof__(slurmctld_primary) slurmctld_primary __attribute__((weak)); /* int, then bool */
 extern gs_list job_list __attribute__((weak));
 
 static gres_node_state_t *state_of(const node_record_t *node, const char *name)

@@ -87,6 +87,12 @@ int gs_primer(void)
 		error("gpushare: GresTypes must name gpu before gpushare");
 		return SLURM_ERROR;
 	}
+#ifdef MULTIPLE_SHARING_GRES_PJ
+	if (slurm_conf.select_type_param & MULTIPLE_SHARING_GRES_PJ)
+		error("gpushare: SelectTypeParameters has MULTIPLE_SHARING_GRES_PJ: Slurm then starts "
+		      "jobs with shares of several GPUs of a node, which gpushare refuses there; "
+		      "leave it out");
+#endif
 	if (gres_init() != SLURM_SUCCESS)
 		return SLURM_ERROR;
 	buffer = one_record(plugin_id);

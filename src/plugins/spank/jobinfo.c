@@ -31,6 +31,9 @@ static uint64_t shares_of(const slurm_job_info_t *job)
 	return most ? most : gs_gres_count(job->tres_per_node, "gpushare");
 }
 
+/* Where slurm_errno.h's block of broken connections begins; its first name is gone with 24.05. */
+#define SOCKET_ERRORS 5000
+
 /* Does this error say that slurmctld was not reached, rather than what it or munge answered?  By
  * slurm_errno.h's blocks. */
 static int is_away(int error)
@@ -43,8 +46,7 @@ static int is_away(int error)
 	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR &&
 	    error <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
 		return 1;
-	if (error >= SLURM_PROTOCOL_SOCKET_IMPL_ZERO_RECV_LENGTH &&
-	    error < ESLURM_AUTH_CRED_INVALID)
+	if (error >= SOCKET_ERRORS && error < ESLURM_AUTH_CRED_INVALID)
 		return 1; /* the connection broke */
 	return error == ESLURM_IN_STANDBY_MODE;
 }
