@@ -67,6 +67,13 @@ check "under a daemon the driver has the shim's number of connections, and loads
 check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
 check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
 check "there, too" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
+replaced() { # its own number is not the driver's, and it is told so once; what is not replaced is not spoken of
+	over "$SAYING" CUDA_DEVICE_MAX_CONNECTIONS=1 CUDA_MODULE_LOADING=LAZY GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000 "$USER_OF" init || return 1
+	cat "$TMP/out" "$TMP/err"
+	[ "$(cat "$TMP/out" "$TMP/err" | grep -c "CUDA_DEVICE_MAX_CONNECTIONS=1 is $connections here")" = 1 ] &&
+		! grep -q 'CUDA_MODULE_LOADING=LAZY is' "$TMP/out" "$TMP/err"
+}
+check "a program whose number of connections is replaced is told so" replaced
 check "a program that is not gpushare's keeps its own settings" prepared LAZY 3
 
 # What a program does to the system with the shim in it and never called, beyond what it does without.

@@ -178,7 +178,10 @@ static CUresult inactive(CUdevice dev, unsigned int *flags, int *active)
 
 static CUresult whole_device(size_t *free_bytes, size_t *total)
 {
-	*free_bytes = *total = 1024 * MIB;
+	if (free_bytes)
+		*free_bytes = 1024 * MIB;
+	if (total)
+		*total = 1024 * MIB;
 	return CUDA_SUCCESS;
 }
 

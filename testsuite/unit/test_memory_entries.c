@@ -91,6 +91,13 @@ static void what_the_program_is_told(void **state)
 	assert_int_equal(cuMemGetInfo_v2(&left, &total), CUDA_SUCCESS);
 	assert_int_equal(total, RESERVATION);
 	assert_int_equal(left, 50 * MIB);
+	/* One of them may be left out. */
+	left = total = 0;
+	assert_int_equal(cuMemGetInfo_v2(&left, NULL), CUDA_SUCCESS);
+	assert_int_equal(left, 50 * MIB);
+	assert_int_equal(cuMemGetInfo_v2(NULL, &total), CUDA_SUCCESS);
+	assert_int_equal(total, RESERVATION);
+	assert_int_equal(cuMemGetInfo_v2(NULL, NULL), CUDA_SUCCESS); /* as the driver says */
 	assert_int_equal(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);
 	assert_int_equal(total, RESERVATION);
 	entry_free_pointer(a);

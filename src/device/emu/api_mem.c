@@ -11,10 +11,12 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	struct CUctx_st *ctx;
 
 	EMU_TRY(emu_enter(&ctx));
-	if (!free_bytes || !total)
+	if (!free_bytes && !total)
 		return CUDA_ERROR_INVALID_VALUE;
-	*total = emu.config->memory;
-	*free_bytes = emu_device_free_memory(emu.dev);
+	if (total)
+		*total = emu.config->memory;
+	if (free_bytes)
+		*free_bytes = emu_device_free_memory(emu.dev);
 	return CUDA_SUCCESS;
 }
 

@@ -382,21 +382,31 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 SHIM_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
 	CUresult rc = REAL(cuMemGetInfo_v2)(free_bytes, total);
+	size_t there_free = 0, there_total = 0;
 	struct shim_session *s = shim_session();
 	uint64_t used = 0, reservation = 0;
 
-	if (rc != CUDA_SUCCESS || !s || !free_bytes || !total)
+	/* Whether one of them may be left out the driver decides; the other is the step's then. */
+	if (rc != CUDA_SUCCESS || !s || (!free_bytes && !total))
 		return rc;
+	if (free_bytes && total) {
+		there_free = *free_bytes;
+		there_total = *total;
+	} else if (REAL(cuMemGetInfo_v2)(&there_free, &there_total) != CUDA_SUCCESS) {
+		return rc;
+	}
 	shim_pools_settle(s, 0);
 	if (!s->connected || gs_client_alloc(s->client, 0, &used, &reservation) < 0) {
 		used = s->used;
 		reservation = s->reservation;
 	}
-	if (reservation && reservation < *total) {
+	if (reservation && reservation < there_total) {
 		uint64_t left = reservation > used ? reservation - used : 0;
 
-		*total = reservation;
-		*free_bytes = left < *free_bytes ? left : *free_bytes;
+		if (total)
+			*total = reservation;
+		if (free_bytes)
+			*free_bytes = left < there_free ? left : there_free;
 	}
 	return rc;
 }

@@ -103,6 +103,16 @@ static int is_managed(void)
 	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
 }
 
+/* In the place of what the program, or who started it, has set there; that is said once. */
+static void set_instead(const char *name, const char *value, const char *why)
+{
+	const char *had = getenv(name);
+
+	if (had && strcmp(had, value) != 0)
+		shim_notice("%s=%.32s is %s here: %s", name, had, value, why);
+	setenv(name, value, 1);
+}
+
 /*
  * What waits in lazy loading, and what does not, has been looked at with these drivers only
  * (loading.h): with an older one everything is loaded at once, as that never waits for a held
@@ -116,7 +126,9 @@ static void load_eagerly(void)
 
 	memcpy(&version, &p, sizeof(version));
 	if (!version || version(&is) != CUDA_SUCCESS || is < LAZY_LOADING_SINCE)
-		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+		set_instead(
+			"CUDA_MODULE_LOADING", "EAGER",
+			"with a driver before 13.0 lazy loading could wait for a blocked kernel");
 }
 
 static void open_driver(void)
@@ -140,7 +152,9 @@ static void open_driver(void)
 	 * The driver reads it once, in cuInit.
 	 */
 	if (is_managed())
-		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
+		set_instead("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS,
+			    "evicted kernels occupy connections; kernels of different streams may "
+			    "start in another order than with the number that was set");
 	if (named && *named) {
 		driver = open_path(named, 1, why);
 	} else {

@@ -87,6 +87,7 @@ static void set_env(char ***env, bitstr_t *bits, uint64_t count, gres_internal_f
 	env_array_overwrite(env, ENV_SHARES, text);
 	if (!bits || bit_ffs(bits) < 0) {
 		env_array_overwrite(env, ENV_GPU, ONLY_GPU);
+		env_array_overwrite(env, ENV_CUDA, ONLY_GPU);
 		return;
 	}
 	list_gpus(bits, 0, text, sizeof(text));

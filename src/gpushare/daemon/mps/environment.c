@@ -5,6 +5,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "gpushare/daemon/mps/mps_control.h"
 #include "gpushare/daemon/steps/priority.h"
@@ -27,6 +29,65 @@ static size_t append(char *text, size_t size, size_t used, const char *fmt, ...)
 	return n < 0 ? size : used + (size_t)n;
 }
 
+/* The administrator's lines. */
+static size_t append_lines(char *text, size_t size, size_t used, const struct gs_config *c,
+			   const struct gs_device *device)
+{
+	for (const char *at = c->job_env; *at; at++) {
+		if (at[0] != '%') {
+			used = append(text, size, used, "%c", *at);
+			continue;
+		}
+		if (at[1] == 'g' || (at[1] == 'u' && !*device->uuid))
+			used = append(text, size, used, "%u", device->index);
+		else if (at[1] == 'u')
+			used = append(text, size, used, "%s", device->uuid);
+		else
+			used = append(text, size, used, "%%");
+		at += at[1] == 'g' || at[1] == 'u' || at[1] == '%';
+	}
+	return used;
+}
+
+static size_t append_mps(char *text, size_t size, size_t used, const struct gs_config *c)
+{
+	if (c->isolation == GS_ISOLATION_MPS)
+		used = append(text, size, used, GS_MPS_PIPE "=%s\n", c->mps_dir);
+	return used;
+}
+
+/* Does the driver count the GPU as Slurm does, by the number in its device file's name? */
+static int counted_alike(const struct gs_config *c, const struct gs_device *device)
+{
+	const struct gs_config_gpu *gpu = gs_config_gpu(c, device->index);
+	const char *file = gpu && gpu->file ? gpu->file : "";
+	const char *digits = file + strlen(file);
+
+	while (digits > file && digits[-1] >= '0' && digits[-1] <= '9')
+		digits--;
+	return !*digits || strtoul(digits, NULL, 10) == device->index;
+}
+
+/*
+ * By its index, as gres/gpu does: there are programs that take what is there for
+ * numbers.  Slurm's part has set that already for a step of Slurm's.  MPS's
+ * clients know the GPUs as its server does, by their UUIDs.
+ */
+static size_t append_visible(char *text, size_t size, size_t used, const struct gs_config *c,
+			     const struct gs_step *step)
+{
+	const struct gs_device *device = step->alloc->device;
+
+	if (!*device->uuid)
+		return used;
+	if (c->isolation == GS_ISOLATION_MPS || !counted_alike(c, device))
+		return append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
+	used = append(text, size, used, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
+	if (step->info.local)
+		used = append(text, size, used, "CUDA_VISIBLE_DEVICES=%u\n", device->index);
+	return used;
+}
+
 int gs_device_env(const struct gs_config *c, const struct gs_device *device, char *text,
 		  size_t size)
 {
@@ -35,17 +96,8 @@ int gs_device_env(const struct gs_config *c, const struct gs_device *device, cha
 	text[0] = '\0';
 	if (*device->uuid)
 		used = append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
-	if (c->isolation == GS_ISOLATION_MPS)
-		used = append(text, size, used, GS_MPS_PIPE "=%s\n", c->mps_dir);
-	for (const char *at = c->job_env; *at; at++) {
-		if (at[0] == '%' && at[1] == 'g') {
-			used = append(text, size, used, "%u", device->index);
-			at++;
-		} else {
-			at += at[0] == '%' && at[1] == '%';
-			used = append(text, size, used, "%c", *at);
-		}
-	}
+	used = append_mps(text, size, used, c);
+	used = append_lines(text, size, used, c, device);
 	return used < size ? 0 : -1;
 }
 
@@ -59,5 +111,8 @@ int gs_step_env(const struct gs_config *c, const struct gs_step *step, char *tex
 		used = append(
 			text, size, used, GS_MPS_PRIORITY "=%d\n",
 			gs_config_has_above(c, gs_step_class(c, &step->info), step->priority));
-	return used < size ? gs_device_env(c, step->alloc->device, text + used, size - used) : -1;
+	used = append_visible(text, size, used, c, step);
+	used = append_mps(text, size, used, c);
+	used = append_lines(text, size, used, c, step->alloc->device);
+	return used < size ? 0 : -1;
 }
