@@ -205,6 +205,39 @@ stuck() {
 		grep -q "160 MiB, 0 words wrong" "$TMP/other.out" || trouble
 }
 
+# --- a stranger has some of the memory at the return ---
+
+NVML=$BUILD/.libs/fake_nvml.so
+# used MIB: what the driver says that all programs of the GPU have.
+used() { echo "$((520 << 20)) $(($1 << 20))" >"$TMP/nvml.new" && mv "$TMP/nvml.new" "$TMP/nvml_device"; }
+no_room() { # it is not tried until the driver says that it fits
+	keep 350 && high_keeps || trouble || return 1
+	used 400
+	rm "$TMP/high"
+	wait $high && until_true 20 logged "its memory stays on the host: 350 MiB are wanted, and 120 MiB of gpu 0 are free" || trouble || return 1
+	says low "what it wants is not free on the GPU" || trouble || return 1
+	sleep 2.5
+	! logged "its memory is back" && ! logged "does not come back" || trouble || return 1
+	used 0
+	rm "$TMP/held"
+	wait $low && grep -q "350 MiB, 0 words wrong" "$TMP/low.out" || trouble
+}
+# Nobody can say that it does not fit, and the driver refuses time and again: the process is ended, with the reason.
+lost() {
+	local stranger
+	keep 350 && high_keeps || trouble || return 1
+	rm -f "$TMP/stranger"
+	env GPUSHARE_EMU_DEVICE="$TMP/device" GPUSHARE_EMU_MEMORY=520M GPUSHARE_EMU_SMS=2 LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" \
+		timeout 100 "$ENTRIES" keep 250 "$TMP/stranger" >"$TMP/stranger.out" 2>&1 & stranger=$!
+	pids+=($stranger)
+	until_true 60 test -s "$TMP/stranger" || trouble || return 1
+	rm "$TMP/high"
+	wait $high && until_true 60 logged "is lost: its memory does not come back to gpu 0 from the host: .*CUDA_ERROR_OUT_OF_MEMORY" || trouble || return 1
+	! wait $low && ! grep -q "words wrong" "$TMP/low.out" || trouble || return 1
+	rm "$TMP/stranger"
+	wait $stranger
+}
+
 preempting || { echo "Bail out! gpushared does not start"; exit 1; }
 check "a step whose kernel has begun: its memory goes once that is over, and so it says" begun
 check "all of it is back" none_left
@@ -240,6 +273,23 @@ preempting
 check "nor where the driver cannot" refused_because "keeps it: the driver cannot checkpoint"
 check "all of it is back" none_left
 check "gpushared stops" stop_daemon
+MEM=$BUILD/gpushare-mem
+preempting
+check "one whose memory the driver does not bring back is ended, with the reason" lost
+check "all of it is back" none_left
+check "gpushared stops" stop_daemon
+if [ -e "$NVML" ]; then
+	: >"$TMP/nvml"
+	used 0
+	export FAKE_NVML=$TMP/nvml FAKE_NVML_DEVICE=$TMP/nvml_device
+	MORE=,check=200ms,nvml=$NVML preempting
+	check "one whose memory strangers have waits on the host until it is free" no_room
+	check "all of it is back" none_left
+	check "gpushared stops" stop_daemon
+	unset FAKE_NVML FAKE_NVML_DEVICE
+else
+	note "no fake_nvml.so: no stranger was tried"
+fi
 MEM=$TMP/absent
 serve
 check "a gpushare-mem that is missing and not needed: no warning" warned 0

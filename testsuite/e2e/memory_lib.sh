@@ -9,9 +9,9 @@ ENTRIES=$BUILD/testsuite/e2e/entries
 MEM=$BUILD/gpushare-mem
 own_daemon
 
-serve() { # [LINE...]
+serve() { # [LINE...]; MORE: further parameters of memory, each with a comma before it
 	write_conf 520M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" \
-		"MemoryParameters=cycle=1ms,program=$MEM" "$@"
+		"MemoryParameters=cycle=1ms,program=$MEM${MORE:-}" "$@"
 	: >"$TMP/log"
 	start_daemon
 }

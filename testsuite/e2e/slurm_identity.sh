@@ -97,7 +97,8 @@ sys.exit(gpu["shares_taken"] != 0 or gpu["reserved_mb"] < 100)'; }
 	check "also after a restart of gpushared" restarted
 	next=$(submit --gres=gpushare:90 --wrap "$TRIAD")
 	check "the next job's program waits for memory" until_true 15 logged "job $next.batch: waits for [0-9]+ MiB of gpu 0"
-	check "and computes nothing yet" lacks 'correct: ' "$D/out/$next"
+	nothing_yet() { ! grep 'correct: ' "$D/out/$1"; }
+	check "and computes nothing yet" nothing_yet "$next"
 	kill -KILL "$pid"
 	check "until the process is gone" reaches "$next" COMPLETED 30
 	check "as the log says" logged "pid $pid: gone: its [0-9]+ MiB of gpu 0 are free"

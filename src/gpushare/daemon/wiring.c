@@ -67,6 +67,7 @@ void gs_wire(void)
 	gs_state_register(&gs_outlived_part);
 
 	gs_memory_set_relief(&relief);
+	gs_checkpoint_on_lost(gs_overdue_lost);
 	gs_slurm_report_listen(&slurm);
 	gs_history_listen(gs_query_answered);
 }

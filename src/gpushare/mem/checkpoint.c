@@ -113,6 +113,8 @@ static int checkpoint(int pid, unsigned int timeout_ms)
 	return 0;
 }
 
+#define REFUSED 3 /* the driver does not bring the memory back; gpushared counts these */
+
 /* Whatever has become of an attempt before: in the end the process runs. */
 static int restore(int pid)
 {
@@ -127,7 +129,7 @@ static int restore(int pid)
 		return 0;
 	}
 	if (was != LOCKED && done("restore", cu.restore(pid, &args)) < 0)
-		return 1;
+		return REFUSED;
 	t1 = now_s();
 	memset(&args, 0, sizeof(args));
 	if (done("unlock", cu.unlock(pid, &args)) < 0)

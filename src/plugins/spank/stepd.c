@@ -9,7 +9,8 @@
  *    so a step that must not run fails in its tasks instead.
  *  - srun waits 600 s for a step's start, slurmd without end.
  *  - srun hears that its tasks have ended before slurm_spank_exit runs, and
- *    may complete the job then; the last task_exit comes before either.
+ *    may complete the job then; the last task_exit comes before either.  The
+ *    end of a batch script is told after slurm_spank_exit.
  */
 #define _GNU_SOURCE
 #include "common/program.h"
@@ -301,6 +302,10 @@ void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args)
 {
 	uint32_t tasks;
 
+	/* Nobody but slurmstepd tells the end of a batch script, and only after slurm_spank_exit:
+	 * that can wait for slurmctld, and what the script left behind is gone by then. */
+	if (self.step.step_id == SLURM_BATCH_SCRIPT)
+		return;
 	self.tasks_ended++;
 	if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS &&
 	    self.tasks_ended >= tasks)
@@ -314,6 +319,10 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	if (!self.registered)
 		return;
 	self.registered = 0;
+	/* The last report is written while the job runs, as slurmctld sees it. */
+	if (self.step.step_id == SLURM_BATCH_SCRIPT &&
+	    gs_jobinfo_await(self.step.job_id, args->slurmctld_timeout_ms, &err) < 0)
+		slurm_error("gpushare: job %u: no final report: %s", self.step.job_id, err.text);
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);

@@ -20,16 +20,21 @@ struct gs_away_process {
 	struct gs_connection *conn; /* NULL: a client of an earlier daemon */
 	uint64_t settle_ns;         /* since then it is to finish its kernels */
 	int parked;
-	int counted; /* in the steps' moves (moves.h), so its return is to be */
-	int failed;  /* to come back; the log says so */
+	int counted;       /* in the steps' moves (moves.h), so its return is to be */
+	int failed;        /* to come back; the log says so */
+	unsigned refusals; /* of the driver to bring it back, one after the other */
 };
 
 /* Of an allocation that is moved, or away. */
 struct gs_away {
 	LIST_HEAD(, gs_away_process) processes;
-	int released;      /* its reservation has been given up */
-	int queued;        /* it has asked for its memory again */
-	uint64_t again_ns; /* a process did not come back; not tried again before */
+	int released;          /* its reservation has been given up */
+	int queued;            /* it has asked for its memory again */
+	uint64_t again_ns;     /* a process did not come back; not tried again before */
+	uint64_t requested_ns; /* the driver was asked then whether there is room; 0: it was not */
+	uint64_t room_ns;      /* there was room then; 0: it is not known */
+	int no_room;           /* there was none, and the log says so */
+	int lost;              /* it never comes back, and its job has been told to end */
 };
 
 /* Forget one. */

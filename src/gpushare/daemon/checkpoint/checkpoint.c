@@ -4,12 +4,14 @@
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/checkpoint/room.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
@@ -95,6 +97,27 @@ static void refused(struct gs_checkpoint *t, struct gs_alloc *a, const char *why
 		gs_log(GS_LOG_INFO, "%s", text);
 }
 
+static gs_checkpoint_lost_listener *end_job;
+
+void gs_checkpoint_on_lost(gs_checkpoint_lost_listener *listener)
+{
+	end_job = listener;
+}
+
+static void lost(struct gs_checkpoint *t, struct gs_alloc *a, struct gs_away_process *p,
+		 const char *why)
+{
+	char name[32], text[160];
+
+	snprintf(text, sizeof(text), "its memory does not come back to gpu %u from the host: %.80s",
+		 a->device->index, why);
+	gs_log(GS_LOG_ERROR, "%s: pid %d is lost: %s",
+	       gs_checkpoint_name(t->d, a, name, sizeof(name)), (int)p->pid, text);
+	a->away->lost = 1;
+	if (!end_job || !end_job(t->d, a, text))
+		kill(p->pid, SIGKILL);
+}
+
 struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d)
 {
 	struct gs_checkpoint *t = calloc(1, sizeof(*t));
@@ -103,6 +126,7 @@ struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d)
 		return NULL;
 	t->d = d;
 	t->refused = refused;
+	t->lost = lost;
 	gs_checkpointer_warn(d->config);
 	t->timer = gs_event_new(d->base, -1, 0, gs_checkpoint_timer, t);
 	if (!t->timer) {
@@ -190,9 +214,11 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_away *away = s->alloc->away;
 
-		if (!away || !(s->alloc->admitted || !away->released))
+		/* Once the lost process is gone the job's others go on. */
+		if (!away || (away->lost && !LIST_EMPTY(&away->processes)) ||
+		    !(s->alloc->admitted || !away->released))
 			continue;
-		if (away->again_ns <= now)
+		if (away->again_ns <= now && gs_room_for(d, s->alloc, now))
 			return s->alloc;
 		if (away->again_ns < *retry_ns)
 			*retry_ns = away->again_ns;
@@ -271,7 +297,10 @@ static const char *where(const struct gs_away *away)
 	const struct gs_away_process *p;
 
 	LIST_FOREACH (p, &away->processes, link)
-		if (p->parked || !p->conn) /* no connection: it was away before this daemon began */
+		if (away->no_room)
+			return "its memory is on the host: what it wants is not free on the GPU";
+		else if (p->parked ||
+			 !p->conn) /* no connection: it was away before this daemon began */
 			return "its memory is on the host";
 	return away->released ? "its memory is on the host" :
 				"its memory goes to the host when its kernels are over";

@@ -40,6 +40,15 @@ void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
 /* Append to buf what is to be said of a waiting allocation. */
 void gs_checkpoint_why(const struct gs_alloc *alloc, char *buf, size_t size);
 
+/*
+ * The process's memory never comes back: whoever can ends its job, in which
+ * case 1, with the reason.  0: nobody could, so the process is to be killed.
+ */
+typedef int gs_checkpoint_lost_listener(struct gs_daemon *d, struct gs_alloc *alloc,
+					const char *why);
+/* At the daemon's start. */
+void gs_checkpoint_on_lost(gs_checkpoint_lost_listener *listener);
+
 /* Its lines of the state file are gs_checkpoint_part (away.h). */
 
 #endif

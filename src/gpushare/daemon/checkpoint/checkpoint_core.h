@@ -29,6 +29,9 @@ struct gs_checkpoint {
 	uint64_t checkpointer_ns; /* mover began */
 	/* Nothing is taken from the allocation for some time, nor was it now. */
 	void (*refused)(struct gs_checkpoint *t, struct gs_alloc *alloc, const char *why);
+	/* The process's memory never comes back. */
+	void (*lost)(struct gs_checkpoint *t, struct gs_alloc *alloc, struct gs_away_process *p,
+		     const char *why);
 };
 
 /* Bring the allocation's memory to the host; t->refused() if that fails. */

@@ -32,6 +32,8 @@
 #define MIB(bytes) ((bytes) >> 20)
 #define SETTLE_POLL_NS (2 * GS_NS_PER_MS)
 #define RETURN_AGAIN_NS (2 * GS_NS_PER_S)
+/* After an attempt that the driver refused for want of memory it may refuse for ever. */
+#define REFUSALS_MAX 3
 
 static void leave_next(struct gs_checkpoint *t);
 static void return_next(struct gs_checkpoint *t);
@@ -133,6 +135,9 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 			       "pid %d: its memory does not come back, tried again every %d s: %s",
 			       (int)p->pid, (int)(RETURN_AGAIN_NS / GS_NS_PER_S), said);
 		p->failed = 1;
+		p->refusals = result == GS_MOVE_REFUSED ? p->refusals + 1 : 0;
+		if (p->refusals >= REFUSALS_MAX)
+			t->lost(t, t->alloc, p, said);
 		if (result == GS_MOVE_KILLED)
 			p->counted = 0; /* it may come back by itself: the time is not known */
 		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
@@ -235,7 +240,7 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 		idle(t);
 		return;
 	}
-	if (p && result == GS_MOVE_FAILED) {
+	if (p && (result == GS_MOVE_FAILED || result == GS_MOVE_REFUSED)) {
 		give_up(t, said);
 		return;
 	}

@@ -82,6 +82,8 @@ static void destroy(struct gs_checkpointer *m)
 	free(m);
 }
 
+#define REFUSED 3 /* gpushare-mem's exit status for that */
+
 /* The last line that is not empty. */
 static void keep_line(struct gs_checkpointer *m, char *text)
 {
@@ -104,6 +106,7 @@ static void over(struct gs_checkpointer *m)
 	waitpid(m->pid, &status, 0);
 	result = m->killed || WIFSIGNALED(status) ? GS_MOVE_KILLED :
 		 WEXITSTATUS(status) == 0         ? GS_MOVED :
+		 WEXITSTATUS(status) == REFUSED   ? GS_MOVE_REFUSED :
 						    GS_MOVE_FAILED;
 	if (m->killed)
 		snprintf(m->said, sizeof(m->said),

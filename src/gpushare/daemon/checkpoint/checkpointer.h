@@ -12,7 +12,8 @@
 
 struct gs_checkpointer;
 
-enum gs_moved { GS_MOVED, GS_MOVE_FAILED, GS_MOVE_KILLED };
+/* Refused: the driver itself would not bring the memory back. */
+enum gs_moved { GS_MOVED, GS_MOVE_FAILED, GS_MOVE_REFUSED, GS_MOVE_KILLED };
 
 /* Called once, from the event loop; said: the program's last line, of the failure or the times. */
 typedef void gs_checkpointer_done(void *arg, enum gs_moved result, const char *said);

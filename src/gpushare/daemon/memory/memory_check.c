@@ -32,8 +32,9 @@ struct gs_memory_check {
 	struct gs_daemon *d;
 	pid_t pid;
 	int sock;
-	int requested; /* an answer is on its way */
-	int again;     /* and is too old for what has happened since */
+	int requested;                      /* an answer is on its way */
+	uint64_t requested_ns, answered_ns; /* when it was asked; what the last answer was to */
+	int again;                          /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 };
@@ -158,16 +159,33 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* A helper that hangs in the driver is not asked again. */
-	if (!c->requested && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1)
+	if (!c->requested && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) {
 		c->requested = 1;
+		c->requested_ns = gs_clock_ns();
+	}
 }
 
-void gs_memory_check_now(struct gs_memory_check *c)
+int gs_memory_check_now(struct gs_memory_check *c)
 {
 	if (!c || c->sock < 0)
-		return;
+		return 0;
 	c->again = c->requested;
 	on_time(-1, 0, c);
+	return 1;
+}
+
+int gs_memory_check_free(const struct gs_memory_check *c, const struct gs_device *device,
+			 uint64_t since_ns, uint64_t *bytes)
+{
+	const struct gs_nvml_gpu *gpu;
+
+	if (!c || c->answered_ns < since_ns || device->index >= GS_CONFIG_GPUS_MAX)
+		return 0;
+	gpu = &c->answer.gpu[device->index];
+	if (!gpu->total)
+		return 0;
+	*bytes = gpu->total > gpu->used ? gpu->total - gpu->used : 0;
+	return 1;
 }
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)
@@ -191,6 +209,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		event_del(c->timer);
 		return;
 	}
+	c->answered_ns = c->requested_ns;
 	take_answer(c);
 	if (c->again)
 		gs_memory_check_now(c);

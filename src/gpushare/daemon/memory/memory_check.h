@@ -44,8 +44,13 @@ struct gs_memory_check;
  * memory. */
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
 
-/* A step has been admitted: look now.  NULL is fine. */
-void gs_memory_check_now(struct gs_memory_check *check);
+/* A step has been admitted, say: look now.  0: there is nobody to ask; NULL is fine. */
+int gs_memory_check_now(struct gs_memory_check *check);
+
+/* Bytes of the GPU that nobody has, by an answer to a question that was asked then or later
+ * (gs_clock_ns): 1; 0: there is none yet, or the driver does not know. */
+int gs_memory_check_free(const struct gs_memory_check *check, const struct gs_device *device,
+			 uint64_t since_ns, uint64_t *bytes);
 
 /* Bytes that the driver says the client has: 1; 0: it has not said. */
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes);

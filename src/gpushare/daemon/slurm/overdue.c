@@ -63,6 +63,26 @@ static void kill_job(struct gs_connection *conn, const char *kernel)
 		kill_process(conn);
 }
 
+int gs_overdue_lost(struct gs_daemon *d, struct gs_alloc *alloc, const char *why)
+{
+	struct gs_step *step, *first = NULL;
+	char text[GS_COMMENT_MAX];
+
+	TAILQ_FOREACH (step, &d->steps, link) {
+		if (step->alloc != alloc)
+			continue;
+		first = first ? first : step;
+		snprintf(step->killed, sizeof(step->killed), "%s", why);
+		for (char *c = step->killed; *c; c++)
+			if (*c == ';' || *c == '|')
+				*c = ',';
+	}
+	if (!first || first->info.local || !d->slurm ||
+	    gs_gather_comment(d, first->info.job_id, text, sizeof(text)) < 0)
+		return 0;
+	return gs_slurm_report_requeue(d->slurm, first->info.job_id, text) != 0;
+}
+
 /* What an arbiter has found of a client. */
 struct verdict {
 	struct gs_connection *conn;
@@ -140,7 +160,7 @@ void gs_overdue_not_killed(struct gs_daemon *d, uint32_t job_id)
 	struct gs_connection *conn;
 
 	LIST_FOREACH (conn, &d->conns, link)
-		if (conn->client && conn->step && conn->step->info.job_id == job_id) {
+		if (conn->step && conn->step->info.job_id == job_id) {
 			conn->step->kill_requested = 0;
 			kill_process(conn);
 		}

@@ -231,7 +231,12 @@ uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const 
 
 uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text)
 {
-	return send_about(r, job_id, 1, text);
+	return send_about(r, job_id, GS_SLURM_KILL, text);
+}
+
+uint32_t gs_slurm_report_requeue(struct gs_slurm_report *r, uint32_t job_id, const char *text)
+{
+	return send_about(r, job_id, GS_SLURM_REQUEUE, text);
 }
 
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)

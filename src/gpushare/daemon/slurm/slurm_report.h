@@ -39,6 +39,9 @@ uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const 
  */
 uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
+/* As gs_slurm_report_kill(), but the job is requeued if it may be. */
+uint32_t gs_slurm_report_requeue(struct gs_slurm_report *r, uint32_t job_id, const char *text);
+
 /* The same for the Extra of this node (NodeName).  Nobody is told when it is out. */
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
 
@@ -48,10 +51,12 @@ void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
  */
 void gs_slurm_helper(int sock, const char *slurm_conf);
 
+#define GS_SLURM_KILL 1
+#define GS_SLURM_REQUEUE 2
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
-	uint32_t kill; /* the job is to be killed, too */
+	uint32_t kill; /* GS_SLURM_KILL: the job is to be killed, too; _REQUEUE: or requeued */
 	char self[64]; /* this node, in Slurm */
 	char node[64]; /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];
