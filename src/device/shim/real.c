@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/place.h"
 #include "device/shim/shim.h"
 
 void *shim_slot[SHIM_FN_COUNT];
@@ -97,6 +99,21 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 	return handle;
 }
 
+/* In a container: by gpushared, which has it. */
+static void *open_handed_over(char why[WHY_MAX])
+{
+	char path[32];
+	void *handle;
+	int fd = shim_place_request_driver();
+
+	if (fd < 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	handle = open_path(path, 1, why);
+	close(fd);
+	return handle;
+}
+
 static int is_managed(void)
 {
 	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
@@ -119,7 +136,7 @@ static void load_eagerly(void)
 		setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 }
 
-static void open_driver(void)
+static void *find_driver(char why[WHY_MAX])
 {
 	static const char *const places[] = {
 		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
@@ -130,8 +147,27 @@ static void open_driver(void)
 		"/usr/lib/wsl/lib/libcuda.so.1",
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
+	char path[2 * PATH_MAX];
+	void *handle = NULL;
+
+	if (named && *named) {
+		handle = open_path(named, 1, why);
+		/* In a job's mounts the driver's path may lead to us. */
+		if (handle || !is_ourselves(named))
+			return handle;
+	}
+	for (size_t i = 0; !handle && shim_place_driver(i, path, sizeof(path)) == 0; i++)
+		handle = open_path(path, 0, why);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle; i++)
+		handle = open_path(places[i], 0, why);
+	return handle ? handle : open_handed_over(why);
+}
+
+static void open_driver(void)
+{
 	char why[WHY_MAX] = "";
 
+	shim_place_find();
 	/*
 	 * With 8 connections the eighth held stream stops the context.
 	 * Each connection more makes a context dearer: 32 of them take 509 ms
@@ -141,12 +177,7 @@ static void open_driver(void)
 	 */
 	if (is_managed())
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS, 1);
-	if (named && *named) {
-		driver = open_path(named, 1, why);
-	} else {
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
-			driver = open_path(places[i], 0, why);
-	}
+	driver = find_driver(why);
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);
 	else if (is_managed())

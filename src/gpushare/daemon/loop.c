@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/requests/admin.h"
+#include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/report/gather.h"
@@ -207,6 +208,7 @@ void gs_reload(struct gs_daemon *d)
 	gs_config_free(d->config);
 	d->config = fresh;
 	gs_admin_init(d);
+	gs_mount_plan_update(fresh);
 	gs_steps_reprioritise(d);
 	gs_checkpointer_warn(fresh);
 	gs_memory_reload(d, fresh);

@@ -29,10 +29,12 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/options.h"
+#include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/requests/query.h"
 #include "gpushare/daemon/base/server.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/wiring.h"
@@ -52,12 +54,14 @@ static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 /* Everything that must work before the parent may exit. */
 static int start(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
-	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, config_path, err) < 0 ||
+	if (gs_server_listen(d, err) < 0 || gs_user_key_init(d->config->socket, err) < 0 ||
+	    gs_loop_init(d, config_path, err) < 0 ||
 	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
 	gs_installation_check(d->config);
 	gs_locality_bind(d->config);
+	gs_mount_plan_update(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
 	d->learned = gs_learned_create();
