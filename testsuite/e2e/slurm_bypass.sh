@@ -4,7 +4,7 @@
 # that it gets nothing; the driver is the emulated one, in a folder of its own.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
-need_built gpushared testsuite/e2e/bypass testsuite/e2e/bypass_rpath testsuite/e2e/bypass_runpath
+need_built gpushared .libs/fake_nvml.so testsuite/e2e/bypass testsuite/e2e/bypass_rpath testsuite/e2e/bypass_runpath
 
 # As a driver's package has it: libcuda.so, a link to libcuda.so.1, a link to the file. $TMP/bin has the programs.
 mkdir -p "$TMP/driver" "$TMP/bin"
@@ -14,7 +14,11 @@ ln -s libcuda.so.1 "$TMP/driver/libcuda.so"
 cp "$BUILD"/testsuite/e2e/bypass{,_rpath,_runpath} "$TMP/bin/"
 DRIVER_DIR=$TMP/driver
 BIN=$TMP/bin
-start_cluster main DRIVER="$DRIVER_DIR/libcuda.so.1" "SPANK_ARGS=timeout=10s"
+# What NVML would list: the test writes it.
+export FAKE_NVML=$TMP/nvml
+: >"$FAKE_NVML"
+start_cluster main DRIVER="$DRIVER_DIR/libcuda.so.1" "SPANK_ARGS=timeout=10s" \
+	GPUSHARE_EXTRA="MemoryParameters=check=1s,nvml=$BUILD/.libs/fake_nvml.so"
 LOG=$D/log/gpushared.log
 MOUNTS=$D/run/gpushared.mounts
 
@@ -136,6 +140,30 @@ check "a driver that is gone: the step ends with a sentence" fails_with_words "t
 check "the node stays in service" until_true 5 node_is idle
 mv "$TMP/plan" "$MOUNTS/plan"
 check "and the next job runs" managed "$BIN/bypass 512"
+
+# --- what still gets past: a copy of the driver ---
+
+copied() { # runs a job with such a program, until $D/out/copy is gone; $pid
+	cp "$TMP/driver/libcuda.so.580.1" "$TMP/copy.so"
+	rm -f "$D/out/fifo" && mkfifo "$D/out/fifo"
+	: >"$D/out/pid"
+	job=$(submit --gres=gpushare:25 --wrap "$BIN/bypass 512 $TMP/copy.so <$D/out/fifo & echo \$! >$D/out/pid; wait \$!") || return 1
+	exec 8>"$D/out/fifo"
+	until_true 10 test -s "$D/out/pid" && pid=$(cat "$D/out/pid") && until_true 10 grep '^total=1024 alloc=granted' "$D/out/$job"
+}
+check "a program with a copy of the driver gets past" copied
+seen_at=$SECONDS
+echo "$pid $((512 << 20))" >"$FAKE_NVML"
+check "within 10 s the log says so, with the job" until_true 10 grep -E "pid $pid \(bypass\), uid 0, of job $job\.batch, uses the GPU past gpushare, 512 MiB" "$LOG"
+check "status has a row of it" until_true 5 eval "t 5 gpusharectl status | grep -E '^ *0 +$pid +0 +$job +batch +bypass +512'"
+check "there is a metric" eval "t 5 gpusharectl metrics | grep -x 'gpushare_gpu_unmanaged_processes{gpu=\"0\"} 1'"
+note "seen after $((SECONDS - seen_at)) s"
+echo Unmanaged=kill >>"$D/etc/gpushare.conf"
+reload "$D/run/gpushared.pid" "$LOG"
+check "Unmanaged=kill ends it" until_true 15 has_ended "$pid"
+exec 8>&-
+: >"$FAKE_NVML"
+check "and so its job" wait_over "$job"
 
 # --- gpushared away ---
 

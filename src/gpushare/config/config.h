@@ -99,6 +99,7 @@ struct gs_config_node_type {
 #define KEY_QUEUE(field) int field;      /* 1: node */
 #define KEY_ISOLATION(field) int field;  /* enum gs_isolation */
 #define KEY_CPU(field) int field;        /* -1: none */
+#define KEY_UNMANAGED(field) int field;  /* 1: kill */
 #define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
@@ -146,6 +147,7 @@ struct gs_config {
 #undef KEY_CPU
 #undef KEY_ARBITER
 #undef KEY_MOUNT
+#undef KEY_UNMANAGED
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/memory/unmanaged.h"
 #include "gpushare/proto/page.h"
 
 #define MIB(bytes) ((bytes) >> 20)
@@ -36,6 +37,7 @@ struct gs_memory_check {
 	int again;     /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
+	struct gs_unmanaged_list unmanaged;
 };
 
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
@@ -44,6 +46,13 @@ int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 		return 0;
 	*bytes = conn->registration.driver->bytes;
 	return 1;
+}
+
+const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *c)
+{
+	static const struct gs_unmanaged_list none;
+
+	return c ? &c->unmanaged : &none;
 }
 
 void gs_memory_check_conn_gone(struct gs_connection *conn)
@@ -192,6 +201,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		return;
 	}
 	take_answer(c);
+	gs_unmanaged_update(&c->unmanaged, c->d, &c->answer);
 	if (c->again)
 		gs_memory_check_now(c);
 }

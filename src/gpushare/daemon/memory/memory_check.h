@@ -47,6 +47,10 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d);
 /* A step has been admitted: look now.  NULL is fine. */
 void gs_memory_check_now(struct gs_memory_check *check);
 
+/* The processes that use GPUs past gpushare, as NVML last had them; check may be NULL. */
+struct gs_unmanaged_list;
+const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *check);
+
 /* Bytes that the driver says the client has: 1; 0: it has not said. */
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes);
 /* A listener of connection.h. */
