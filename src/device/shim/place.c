@@ -86,20 +86,23 @@ static void set_number(const char *name, uint32_t value)
 	setenv(name, text, 0);
 }
 
-/* gpushared's answer: 0, or -1: there was none. */
-static int request(int driver, struct gs_msg *msg, int *fd)
+/* gpushared's answer: 0, or -1 with the reason. */
+static int request(int driver, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
-	int sock = gs_msg_connect(socket_path, PATIENCE_NS, NULL), rc;
+	int sock = gs_msg_connect(socket_path, PATIENCE_NS, err), rc = -1;
 
 	if (sock < 0)
 		return -1;
 	gs_msg_init(msg, GS_MSG_WHERE, 1);
 	msg->where.driver = (uint32_t)driver;
-	rc = gs_msg_send(sock, msg, -1) == 0 &&
-	     gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, NULL) == 1 &&
-	     msg->header.type == GS_MSG_HERE;
+	if (gs_msg_send(sock, msg, -1) < 0)
+		gs_fail_errno(err, "gpushared does not read");
+	else if (gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err) == 1)
+		rc = msg->header.type == GS_MSG_HERE ?
+			     0 :
+			     gs_fail(err, "gpushared answered %s", gs_msg_name(msg->header.type));
 	close(sock);
-	return rc ? 0 : -1;
+	return rc;
 }
 
 static void set_step(struct gs_msg_here *here)
@@ -164,7 +167,7 @@ static void find(void)
 		return; /* nobody is to be asked for any */
 	if (*folder && has_ids) {
 		setenv("GPUSHARE_SOCKET", socket_path, 1);
-	} else if (request(0, &msg, NULL) == 0 && msg.here.job_id) {
+	} else if (request(0, &msg, NULL, NULL) == 0 && msg.here.job_id) {
 		set_step(&msg.here);
 	} else if (*folder) {
 		/* gpushared decides: once it answers, or by its refusal. */
@@ -195,11 +198,13 @@ int shim_place_driver(size_t n, char *path, size_t size)
 	return (size_t)snprintf(path, size, "%s/real%s", folder, file) < size ? 0 : -1;
 }
 
-int shim_place_request_driver(void)
+int shim_place_request_driver(struct gs_error *err)
 {
 	struct gs_msg msg;
 	int fd = -1;
 
 	shim_place_find();
-	return *socket_path && request(1, &msg, &fd) == 0 ? fd : -1;
+	if (request(1, &msg, &fd, err) < 0)
+		return -1;
+	return fd >= 0 ? fd : gs_fail(err, "gpushared has none either");
 }

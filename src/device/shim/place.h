@@ -11,6 +11,8 @@
 
 #include <stddef.h>
 
+#include "common/error.h"
+
 /*
  * Once, before the environment is looked at: what the environment of the step's processes has, it
  * has afterwards here, too, unless the process is in no step with shares.
@@ -20,7 +22,7 @@ void shim_place_find(void);
 /* The n-th file that may be the driver, from 0 on, those of the job's folder; 0, or -1: no more. */
 int shim_place_driver(size_t n, char *path, size_t size);
 
-/* The driver by way of gpushared: a descriptor, which the caller closes; or -1. */
-int shim_place_request_driver(void);
+/* The driver by way of gpushared: a descriptor, which the caller closes; or -1 with the reason. */
+int shim_place_request_driver(struct gs_error *err);
 
 #endif

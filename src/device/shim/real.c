@@ -104,10 +104,14 @@ static void *open_handed_over(char why[WHY_MAX])
 {
 	char path[32];
 	void *handle;
-	int fd = shim_place_request_driver();
+	struct gs_error err = { "gpushared closed the connection" };
+	int fd = shim_place_request_driver(&err);
 
-	if (fd < 0)
+	if (fd < 0) {
+		if (!*why)
+			snprintf(why, WHY_MAX, ": %s", err.text);
 		return NULL;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	handle = open_path(path, 1, why);
 	close(fd);
