@@ -68,8 +68,10 @@ void live_end(struct live *l)
 		snprintf(path, sizeof(path), "%s/%s", l->dir, files[i]);
 		unlink(path);
 	}
-	snprintf(path, sizeof(path), "%s/g.mounts", l->dir);
+	snprintf(path, sizeof(path), "%s/g.mounts/job", l->dir);
 	rmdir(path); /* there if the machine has a driver */
+	snprintf(path, sizeof(path), "%s/g.mounts", l->dir);
+	rmdir(path);
 	assert_int_equal(rmdir(l->dir), 0);
 }
 

@@ -18,7 +18,16 @@
 int gs_mount_join(const struct gs_mount_plan *plan, const char *folder, const char *socket,
 		  uint32_t job_id, struct gs_error *err);
 
-/* The job is over: give its namespace up, if there is one.  0, or -1 with the reason. */
+/*
+ * Put the calling process, which must have one thread, into a mount namespace of its own, and, if
+ * it is not root, a user namespace; nothing is done where the drivers are covered already.  0, or
+ * -1 with the reason: the system does not permit it, say.
+ */
+int gs_mount_own(const struct gs_mount_plan *plan, const char *folder, const char *socket,
+		 struct gs_error *err);
+
+/* In slurmd's child: the job is over, give its namespace up, if there is one; the caller, which
+ * must have one thread, is in slurmd's mount namespace then.  0, or -1 with the reason. */
 int gs_mount_leave(const char *folder, uint32_t job_id, struct gs_error *err);
 
 #endif

@@ -38,11 +38,15 @@ int gs_mount_plan_write(const char *folder, const struct gs_mount_plan *plan, st
 	FILE *f;
 	int bad;
 
-	if (file_of(folder, "", path, sizeof(path), err) < 0 ||
-	    file_of(folder, ".new", fresh, sizeof(fresh), err) < 0)
+	if (file_of(folder, "", path, sizeof(path), err) < 0)
 		return -1;
-	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+	/* job: where users without root's rights mount the job's folder (`gpusharectl run`). */
+	snprintf(fresh, sizeof(fresh), "%s/job", folder);
+	if ((mkdir(folder, 0755) < 0 && errno != EEXIST) ||
+	    (mkdir(fresh, 0755) < 0 && errno != EEXIST))
 		return gs_fail_errno(err, "cannot make %s", folder);
+	if (file_of(folder, ".new", fresh, sizeof(fresh), err) < 0)
+		return -1;
 	f = fopen(fresh, "we");
 	if (!f)
 		return gs_fail_errno(err, "cannot write %s", fresh);
