@@ -42,9 +42,6 @@ void gs_check_slurm(struct gs_check *c);
 /* The plugins' files, and that Slurm's programs load them. */
 void gs_check_plugins(struct gs_check *c);
 
-/* Who gets past gpushare: the plan of the jobs' mounts, cgroup.conf.  After the two above. */
-void gs_check_mounts(struct gs_check *c);
-
 /* munge, gpushared and slurmctld: do they answer, do they fit? */
 void gs_check_services(struct gs_check *c);
 
