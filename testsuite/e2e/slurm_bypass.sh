@@ -173,6 +173,27 @@ until_true 10 has_ended "$DAEMON"
 check "without gpushared a job without shares runs as ever" job_says 'alloc=granted' -- "env -i $BIN/bypass_rpath 512"
 t 20 gpushared --config "$D/etc/gpushare.conf"
 
+# --- MountShim=node ---
+
+echo MountShim=node >>"$D/etc/gpushare.conf"
+check "gpushared --mounts puts the shim in the driver's place on the node" t 10 gpushared --mounts --config "$D/etc/gpushare.conf"
+check "a second time changes nothing" t 10 gpushared --mounts --config "$D/etc/gpushare.conf"
+reload "$D/run/gpushared.pid" "$LOG"
+check "gpushared finds it there" grep -F "on this node the shim has the place of $DRIVER_DIR/libcuda.so.1" "$LOG"
+check "MountShim=node: DT_RPATH in a job" managed "$BIN/bypass_rpath 512"
+check "MountShim=node: env -i" managed "env -i $BIN/bypass_rpath 512"
+check "MountShim=node: dlopen of the driver's file" managed "env -i $BIN/bypass_rpath 512 $DRIVER_DIR/libcuda.so.580.1"
+check "MountShim=node: a job without gres has the driver" job_says 'alloc=granted' -- "env -i $BIN/bypass_rpath 512"
+outside() { env -i GPUSHARE_EMU_DEVICE="$TMP/outside" "$BIN/bypass_rpath" 512 </dev/null >"$TMP/outside.out" 2>&1; cat "$TMP/outside.out"; grep -q '^total=.* alloc=granted ' "$TMP/outside.out"; }
+check "MountShim=node: so has a program of no job" outside
+node_namespace=$(readlink /proc/self/ns/mnt | tr -dc 0-9)
+check "no job has a mount namespace then" job_says "^mnt:.$node_namespace.\$" --gres=gpushare:5 -- readlink /proc/self/ns/mnt
+sed -i '/^MountShim=/d' "$D/etc/gpushare.conf"
+check "without it gpushared --mounts takes it away" t 10 gpushared --mounts --config "$D/etc/gpushare.conf"
+reload "$D/run/gpushared.pid" "$LOG"
+check "the node has its driver again" node_untouched
+check "and jobs their mounts" managed "env -i $BIN/bypass_rpath 512"
+
 # --- MountShim=no ---
 
 echo MountShim=no >>"$D/etc/gpushare.conf"

@@ -144,11 +144,11 @@ static void find_socket(void)
 		fclose(f);
 }
 
-static int has_shares(void)
+static int has(const char *name)
 {
 	char path[PATH_MAX + 16];
 
-	snprintf(path, sizeof(path), "%s/job", folder);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return access(path, F_OK) == 0;
 }
 
@@ -160,10 +160,10 @@ static void find(void)
 
 	find_folder();
 	find_socket();
-	if (*folder ? !has_shares() && has_ids : named && *named)
+	if (*folder ? !has("job") && has_ids : named && *named)
 		return; /* the environment says all of it */
 	unsetenv("GPUSHARE_SOCKET");
-	if (*folder && !has_shares())
+	if (*folder && !has("job") && !has("node"))
 		return; /* nobody is to be asked for any */
 	if (*folder && has_ids) {
 		setenv("GPUSHARE_SOCKET", socket_path, 1);

@@ -37,7 +37,7 @@
 enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
 
 /* MountShim= */
-enum gs_mount_shim { GS_MOUNT_STEP, GS_MOUNT_NO };
+enum gs_mount_shim { GS_MOUNT_STEP, GS_MOUNT_NODE, GS_MOUNT_NO };
 
 struct gs_config_gpu {
 	uint32_t index;

@@ -244,7 +244,7 @@ static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORD
 static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
-static const char *const mount_names[] = { [GS_MOUNT_STEP] = "step", [GS_MOUNT_NO] = "no" };
+static const char *const mount_names[] = { "step", "node", "no" };
 static const char *const unmanaged_names[] = { "log", "kill" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
 

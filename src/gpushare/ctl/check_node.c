@@ -277,6 +277,17 @@ static void check_plan(struct gs_check *c)
 	}
 	if (gs_mount_folder(socket, folder, sizeof(folder)) < 0)
 		return;
+	if (c->config->mount_shim == GS_MOUNT_NODE) {
+		snprintf(file, sizeof(file), "%s/job/node", folder);
+		if (access(file, F_OK) == 0)
+			gs_check_add(c, GS_GOOD, "mounts", NULL,
+				     "on this node the shim has the driver's place");
+		else
+			gs_check_add(c, GS_WRONG, "mounts",
+				     "run gpushared --mounts as root, as the service's unit does",
+				     "MountShim=node: the shim has not got the driver's place");
+		return;
+	}
 	rc = gs_mount_plan_read(folder, &plan, &err);
 	if (rc < 0)
 		gs_check_add(c, GS_WRONG, "mounts", "restart gpushared, which writes it", "%s",

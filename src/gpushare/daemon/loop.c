@@ -194,8 +194,12 @@ void gs_reload(struct gs_daemon *d)
 		fresh = NULL;
 		gs_fail(&err, "%s: no Gpu= line", d->loop->config_path);
 	}
+	if (fresh)
+		gs_mount_plan_update(fresh);
 	if (!fresh || gs_mps_check_reload(d->config, fresh, &err) < 0 ||
 	    gs_devices_reload(d, fresh, &err) < 0) {
+		if (fresh && d->config->mount_shim == GS_MOUNT_STEP)
+			gs_mount_plan_update(d->config);
 		gs_config_free(fresh);
 		gs_log(GS_LOG_ERROR, "not reloaded, the old configuration stays: %s", err.text);
 		return;
@@ -208,7 +212,6 @@ void gs_reload(struct gs_daemon *d)
 	gs_config_free(d->config);
 	d->config = fresh;
 	gs_admin_init(d);
-	gs_mount_plan_update(fresh);
 	gs_steps_reprioritise(d);
 	gs_checkpointer_warn(fresh);
 	gs_memory_reload(d, fresh);

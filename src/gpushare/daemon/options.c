@@ -15,6 +15,8 @@ static const char help[] =
 	"\n"
 	"  -c, --config FILE   read FILE instead of " GS_CONFIG_FILE "\n"
 	"  -f, --foreground    stay in the foreground\n"
+	"      --mounts        as root: put the shim in the driver's place on the node, or take\n"
+	"                      it away, as MountShim says, and exit\n"
 	"      --check         read the configuration, say whether it is good, and exit\n"
 	"  -h, --help          print this and exit\n"
 	"  -V, --version       print the version and exit\n"
@@ -23,11 +25,12 @@ static const char help[] =
 
 int gs_options_parse(int argc, char **argv, struct gs_options *o)
 {
-	enum { CHECK = 256 };
+	enum { CHECK = 256, MOUNTS };
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "check", no_argument, NULL, CHECK },
+		{ "mounts", no_argument, NULL, MOUNTS },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -46,6 +49,9 @@ int gs_options_parse(int argc, char **argv, struct gs_options *o)
 			break;
 		case CHECK:
 			o->check = 1;
+			break;
+		case MOUNTS:
+			o->mounts = 1;
 			break;
 		case 'h':
 			fputs(help, stdout);

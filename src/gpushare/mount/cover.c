@@ -86,20 +86,35 @@ static int link_driver(const char *folder, const char *file, struct gs_error *er
 
 	snprintf(path, sizeof(path), "%s/job/driver", folder);
 	snprintf(target, sizeof(target), "real%s", file);
-	return symlink(target, path) == 0 ? 0 : gs_fail_errno(err, "cannot make %s", path);
+	if (symlink(target, path) < 0)
+		return gs_fail_errno(err, "cannot make %s", path);
+	snprintf(path, sizeof(path), "%s/job/lib", folder);
+	if (mkdir(path, 0755) < 0)
+		return gs_fail_errno(err, "cannot make %s", path);
+	snprintf(path, sizeof(path), "%s/job/lib/libcuda.so.1", folder);
+	return symlink("../driver", path) == 0 ? 0 : gs_fail_errno(err, "cannot make %s", path);
 }
 
-int gs_mount_cover(const struct gs_mount_plan *plan, const char *folder, const char *socket,
-		   struct gs_error *err)
+static int note_covered(const char *folder, const char *file, struct gs_error *err)
+{
+	char path[PATH_MAX];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/job/covered", folder);
+	f = fopen(path, "ae");
+	if (f && fprintf(f, "%s\n", file) > 0 && fclose(f) == 0)
+		return 0;
+	return gs_fail_errno(err, "cannot write %s", path);
+}
+
+static int cover_all(const struct gs_mount_plan *plan, const char *folder, const char *socket,
+		     struct gs_error *err)
 {
 	char shim[PATH_MAX], file[PATH_MAX];
 	int linked = 0;
 
 	if (!realpath(plan->shim, shim))
 		return gs_fail_errno(err, "no shim: %s", plan->shim);
-	/* Homes that autofs mounts later must arrive here. */
-	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
-		return gs_fail_errno(err, "cannot keep the job's mounts to itself");
 	if (make_job_folder(folder, socket, err) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->ncover; i++) {
@@ -108,10 +123,85 @@ int gs_mount_cover(const struct gs_mount_plan *plan, const char *folder, const c
 		if (!linked && link_driver(folder, file, err) < 0)
 			return -1;
 		linked = 1;
-		if (cover_file(file, shim, folder, err) < 0)
+		if (note_covered(folder, file, err) < 0 || cover_file(file, shim, folder, err) < 0)
 			return -1;
 	}
 	return linked ? 0 : gs_fail(err, "the driver %s is gone", plan->driver);
+}
+
+int gs_mount_cover(const struct gs_mount_plan *plan, const char *folder, const char *socket,
+		   struct gs_error *err)
+{
+	/* Homes that autofs mounts later must arrive here. */
+	if (mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		return gs_fail_errno(err, "cannot keep the job's mounts to itself");
+	return cover_all(plan, folder, socket, err);
+}
+
+int gs_mount_is_covered(const struct gs_mount_plan *plan, const char *path)
+{
+	struct stat a, b;
+
+	return stat(path, &a) == 0 && stat(plan->shim, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int all_covered(const struct gs_mount_plan *plan, const char *folder)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/job/node", folder);
+	if (access(path, F_OK) < 0)
+		return 0;
+	for (size_t i = 0; i < plan->ncover; i++)
+		if (!gs_mount_is_covered(plan, plan->cover[i]))
+			return 0;
+	return 1;
+}
+
+int gs_mount_cover_node(const struct gs_mount_plan *plan, const char *folder, const char *socket,
+			struct gs_error *err)
+{
+	char path[PATH_MAX];
+
+	if (all_covered(plan, folder))
+		return 0;
+	if (gs_mount_uncover_node(folder, err) < 0)
+		return -1;
+	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+		return gs_fail_errno(err, "cannot make %s", folder);
+	snprintf(path, sizeof(path), "%s/job/node", folder);
+	if (cover_all(plan, folder, socket, err) == 0 &&
+	    write_file(path, (uid_t)-1, 0644, "", err) == 0)
+		return 0;
+	gs_mount_uncover_node(folder, NULL); /* not by halves */
+	return -1;
+}
+
+int gs_mount_uncover_node(const char *folder, struct gs_error *err)
+{
+	char path[PATH_MAX], file[PATH_MAX];
+	int bad = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/job/covered", folder);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT || errno == ENOTDIR ?
+			       0 :
+			       gs_fail_errno(err, "cannot read %s", path);
+	/* EINVAL: nothing is mounted there, as the last time ended before it was. */
+	while (fgets(file, sizeof(file), f)) {
+		file[strcspn(file, "\n")] = '\0';
+		if (umount2(file, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 && errno != EINVAL &&
+		    errno != ENOENT)
+			bad = gs_fail_errno(err, "cannot give %s back", file);
+	}
+	fclose(f);
+	snprintf(path, sizeof(path), "%s/job", folder);
+	if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
+		bad = gs_fail_errno(err, "cannot unmount %s", path);
+	return bad;
 }
 
 /* Another task may read it meanwhile. */

@@ -272,11 +272,8 @@ static int become_alone(struct gs_error *err)
 int gs_mount_own(const struct gs_mount_plan *plan, const char *folder, const char *socket,
 		 struct gs_error *err)
 {
-	struct stat driver, shim;
-
 	/* Within a job it is so already. */
-	if (stat(plan->driver, &driver) == 0 && stat(plan->shim, &shim) == 0 &&
-	    driver.st_dev == shim.st_dev && driver.st_ino == shim.st_ino)
+	if (gs_mount_is_covered(plan, plan->driver))
 		return 0;
 	return become_alone(err) < 0 ? -1 : gs_mount_cover(plan, folder, socket, err);
 }
