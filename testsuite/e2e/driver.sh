@@ -34,6 +34,14 @@ check "the shim below itself: the same" no_driver "$BUILD/src/device/shim/.libs/
 errs() { over "$SAYING" "$USER_OF" init && grep -qx 'version 12345: 0' "$TMP/out" && grep -qx 'init: 100' "$TMP/out" && [ ! -s "$TMP/err" ]; }
 check "a driver's own version and error are the program's, unchanged" errs
 
+# By dlsym, as a program's loader does it.
+newer() { # NAME RESULT
+	over "$SAYING" python3 -c 'import ctypes, sys
+print(getattr(ctypes.CDLL("libcuda.so.1"), sys.argv[1])(*(ctypes.c_long(n) for n in range(1, 8))))' "$1" && grep -qx "$2" "$TMP/out"
+}
+check "a function of a newer driver is there, and reaches the driver with all it is given" newer cuGraphAddNode_v3 7654321
+check "one that this driver has not says so" newer cuMemGetLocationInfo 801
+
 # cudart's own words without a driver, with the shim and without.
 if command -v nvcc >/dev/null && ! ldconfig -p | grep -q 'libcuda\.so\.1'; then
 	cat >"$TMP/count.cu" <<-'END'

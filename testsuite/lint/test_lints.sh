@@ -229,7 +229,25 @@ test_format() {
 	shrinks "src/a.c" src/a.c 'int a;\nint  b;' 'int a;' "src/a.c:2: not formatted from here on"
 }
 
-for lint in layers circles words structs names links format; do
+test_glibc() {
+	local shim=$work/build/src/device/shim/.libs/libcuda.so.1
+	tree
+	mkdir -p "${shim%/*}"
+	put a.c 'int a(int x)\n{\n\treturn x;\n}'
+	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim"
+	good
+	# quick_exit is there since 2.10, getrandom since 2.25.
+	put a.c '#include <stdlib.h>\n#include <sys/random.h>\nint a(int x)\n{\n\tif (getrandom(\&x, 1, 0) < 0)\n\t\tquick_exit(1);\n\treturn x;\n}'
+	sed -i 's/\\&/\&/' "$work/a.c"
+	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim"
+	bad "needs getrandom of glibc 2.25"
+	put a.c 'int a(int x)\n{\n\treturn x;\n}'
+	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
+	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"
+	bad "needs libother.so.1"
+}
+
+for lint in layers circles words structs names links format glibc; do
 	"$here/$lint" --help >/dev/null || die "$lint --help fails"
 	"test_$lint"
 	echo "test_lints: $lint: ok"

@@ -56,8 +56,10 @@ void live_begin(struct live *l)
 
 void live_end(struct live *l)
 {
-	static const char *const files[] = { "g.conf", "g.log",       "g.sock.state",
-					     "g.sock", "g.sock.lock", "g.pid" };
+	static const char *const files[] = {
+		"g.conf",      "g.log",      "g.sock.state",  "g.sock",
+		"g.sock.lock", "g.sock.key", "g.mounts/plan", "g.pid"
+	};
 	char path[128];
 
 	if (l->pid)
@@ -66,6 +68,10 @@ void live_end(struct live *l)
 		snprintf(path, sizeof(path), "%s/%s", l->dir, files[i]);
 		unlink(path);
 	}
+	snprintf(path, sizeof(path), "%s/g.mounts/job", l->dir);
+	rmdir(path); /* there if the machine has a driver */
+	snprintf(path, sizeof(path), "%s/g.mounts", l->dir);
+	rmdir(path);
 	assert_int_equal(rmdir(l->dir), 0);
 }
 

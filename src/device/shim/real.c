@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/place.h"
 #include "device/shim/shim.h"
 
 void *shim_slot[SHIM_FN_COUNT];
@@ -97,6 +99,25 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 	return handle;
 }
 
+/* In a container: by gpushared, which has it. */
+static void *open_handed_over(char why[WHY_MAX])
+{
+	char path[32];
+	void *handle;
+	struct gs_error err = { "gpushared closed the connection" };
+	int fd = shim_place_request_driver(&err);
+
+	if (fd < 0) {
+		if (!*why)
+			snprintf(why, WHY_MAX, ": %s", err.text);
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	handle = open_path(path, 1, why);
+	close(fd);
+	return handle;
+}
+
 static int is_managed(void)
 {
 	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
@@ -131,7 +152,7 @@ static void load_eagerly(void)
 			"with a driver before 13.0 lazy loading could wait for a blocked kernel");
 }
 
-static void open_driver(void)
+static void *find_driver(char why[WHY_MAX])
 {
 	static const char *const places[] = {
 		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
@@ -142,8 +163,27 @@ static void open_driver(void)
 		"/usr/lib/wsl/lib/libcuda.so.1",
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
+	char path[2 * PATH_MAX];
+	void *handle = NULL;
+
+	if (named && *named) {
+		handle = open_path(named, 1, why);
+		/* In a job's mounts the driver's path may lead to us. */
+		if (handle || !is_ourselves(named))
+			return handle;
+	}
+	for (size_t i = 0; !handle && shim_place_driver(i, path, sizeof(path)) == 0; i++)
+		handle = open_path(path, 0, why);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle; i++)
+		handle = open_path(places[i], 0, why);
+	return handle ? handle : open_handed_over(why);
+}
+
+static void open_driver(void)
+{
 	char why[WHY_MAX] = "";
 
+	shim_place_find();
 	/*
 	 * With 8 connections the eighth held stream stops the context.
 	 * Each connection more makes a context dearer: 32 of them take 509 ms
@@ -155,12 +195,7 @@ static void open_driver(void)
 		set_instead("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS,
 			    "evicted kernels occupy connections; kernels of different streams may "
 			    "start in another order than with the number that was set");
-	if (named && *named) {
-		driver = open_path(named, 1, why);
-	} else {
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !driver; i++)
-			driver = open_path(places[i], 0, why);
-	}
+	driver = find_driver(why);
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);
 	else if (is_managed())

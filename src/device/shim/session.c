@@ -21,6 +21,7 @@
 #include "device/shim/memory.h"
 #include "device/shim/modules.h"
 #include "device/shim/order.h"
+#include "device/shim/place.h"
 #include "device/shim/pool.h"
 #include "device/shim/shim.h"
 #include "device/shim/summary.h"
@@ -245,6 +246,7 @@ struct shim_session *shim_session(void)
 			at_fork = 1;
 			pthread_atfork(NULL, NULL, forget_in_child);
 		}
+		shim_place_find();
 		socket = getenv("GPUSHARE_SOCKET");
 		if (socket && *socket)
 			s = make(socket, force);

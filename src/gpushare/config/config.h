@@ -36,6 +36,9 @@
 /* Isolation=: contexts of their own, or clients of one MPS server. */
 enum gs_isolation { GS_ISOLATION_CONTEXTS, GS_ISOLATION_MPS };
 
+/* MountShim= */
+enum gs_mount_shim { GS_MOUNT_STEP, GS_MOUNT_NODE, GS_MOUNT_NO };
+
 struct gs_config_gpu {
 	uint32_t index;
 	uint32_t shares; /* a whole GPU, default 100 */
@@ -96,6 +99,8 @@ struct gs_config_node_type {
 #define KEY_QUEUE(field) int field;      /* 1: node */
 #define KEY_ISOLATION(field) int field;  /* enum gs_isolation */
 #define KEY_CPU(field) int field;        /* -1: none */
+#define KEY_UNMANAGED(field) int field;  /* 1: kill */
+#define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 #define LIST(name, words) /* its parameters have the fields */
@@ -141,6 +146,8 @@ struct gs_config {
 #undef KEY_ISOLATION
 #undef KEY_CPU
 #undef KEY_ARBITER
+#undef KEY_MOUNT
+#undef KEY_UNMANAGED
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);

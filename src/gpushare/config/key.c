@@ -36,6 +36,8 @@ enum key_type {
 	TYPE_PREEMPT,
 	TYPE_SUSPEND,
 	TYPE_QUEUE,
+	TYPE_MOUNT,
+	TYPE_UNMANAGED,
 	TYPE_OVERDUE,
 	TYPE_CPU,
 	TYPE_ARBITER,
@@ -242,6 +244,8 @@ static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORD
 static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
+static const char *const mount_names[] = { "step", "node", "no" };
+static const char *const unmanaged_names[] = { "log", "kill" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
 
 static int set_count(uint32_t *field, const char *value, struct gs_error *err)
@@ -321,6 +325,10 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 		return set_cpu(field, value, err);
 	case TYPE_ARBITER:
 		return set_word(field, value, arbiter_names, 3, err);
+	case TYPE_MOUNT:
+		return set_word(field, value, mount_names, GS_MOUNT_NO + 1, err);
+	case TYPE_UNMANAGED:
+		return set_word(field, value, unmanaged_names, 2, err);
 	case TYPE_OVERDUE:
 		return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE:

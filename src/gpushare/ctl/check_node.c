@@ -4,6 +4,7 @@
 #include "gpushare/ctl/findings.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "gpushare/ctl/ctl.h"
+#include "gpushare/mount/plan.h"
 
 #define NVIDIA_MAJOR 195
 #define MPS_VARIABLE "CUDA_MPS_PIPE_DIRECTORY="
@@ -258,6 +260,54 @@ static void check_arbiter(struct gs_check *c)
 				"has processors of its own, if slurm.conf keeps the jobs from them");
 }
 
+/* What gpushared has written, and whether it still is so. */
+static void check_plan(struct gs_check *c)
+{
+	const char *socket = c->socket ? c->socket : c->config->socket;
+	struct gs_mount_plan plan;
+	char folder[512], file[PATH_MAX];
+	struct gs_error err;
+	int rc;
+
+	if (c->config->mount_shim == GS_MOUNT_NO) {
+		gs_check_add(
+			c, GS_DOUBT, "mounts", "MountShim=step",
+			"MountShim=no: programs with an RPATH, another LD_LIBRARY_PATH or none, and those that open the driver by its path, get past gpushare");
+		return;
+	}
+	if (gs_mount_folder(socket, folder, sizeof(folder)) < 0)
+		return;
+	if (c->config->mount_shim == GS_MOUNT_NODE) {
+		snprintf(file, sizeof(file), "%s/job/node", folder);
+		if (access(file, F_OK) == 0)
+			gs_check_add(c, GS_GOOD, "mounts", NULL,
+				     "on this node the shim has the driver's place");
+		else
+			gs_check_add(c, GS_WRONG, "mounts",
+				     "run gpushared --mounts as root, as the service's unit does",
+				     "MountShim=node: the shim has not got the driver's place");
+		return;
+	}
+	rc = gs_mount_plan_read(folder, &plan, &err);
+	if (rc < 0)
+		gs_check_add(c, GS_WRONG, "mounts", "restart gpushared, which writes it", "%s",
+			     err.text);
+	else if (!rc)
+		gs_check_add(
+			c, GS_DOUBT, "mounts",
+			"start gpushared, and see in its log why it has none",
+			"%s/plan is not there: in jobs the shim does not take the driver's place",
+			folder);
+	for (size_t i = 0; rc == 1 && i < plan.ncover; i++)
+		if (realpath(plan.cover[i], file))
+			gs_check_add(c, GS_GOOD, "mounts", NULL,
+				     "in jobs the shim takes the place of %s", plan.cover[i]);
+		else
+			gs_check_add(c, GS_DOUBT, "mounts",
+				     "reload gpushared, which looks for drivers anew",
+				     "%s is not there any more", plan.cover[i]);
+}
+
 void gs_check_node(struct gs_check *c)
 {
 	struct gs_error err;
@@ -281,6 +331,7 @@ void gs_check_node(struct gs_check *c)
 		check_gpu(c, &c->config->gpu[i]);
 	check_shim(c);
 	check_driver(c);
+	check_plan(c);
 	check_mps(c);
 	check_priorities(c);
 	check_arbiter(c);

@@ -4,6 +4,7 @@
 #include "gpushare/ctl/findings.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,34 @@ static void check_plugstack(struct gs_check *c)
 	free(path);
 }
 
+/* Does Slurm keep jobs from GPUs that they have not asked for? */
+static void check_devices(struct gs_check *c)
+{
+	char path[PATH_MAX], *constrain = NULL, *plugins;
+	const char *slash = strrchr(c->slurm_conf_path, '/');
+	struct gs_slurm_conf *cgroup;
+
+	snprintf(path, sizeof(path), "%.*scgroup.conf",
+		 slash ? (int)(slash + 1 - c->slurm_conf_path) : 0, c->slurm_conf_path);
+	cgroup = gs_slurm_conf_load(path, NULL);
+	if (cgroup)
+		constrain = gs_slurm_conf_value(cgroup, "ConstrainDevices");
+	plugins = gs_slurm_conf_value(c->slurm, "TaskPlugin");
+	if (constrain && strcasecmp(constrain, "yes") == 0 && plugins &&
+	    strstr(plugins, "task/cgroup"))
+		gs_check_add(c, GS_GOOD, "devices", NULL,
+			     "jobs have the GPUs that they have asked for only (ConstrainDevices)");
+	else
+		gs_check_add(
+			c, GS_DOUBT, "devices",
+			"TaskPlugin=task/cgroup in slurm.conf, ConstrainDevices=yes in cgroup.conf",
+			"ConstrainDevices=%s, TaskPlugin=%s: jobs without shares use the GPUs past gpushare; gpushared's log and status name them (Unmanaged=)",
+			constrain ? constrain : "(none)", plugins ? plugins : "(none)");
+	free(constrain);
+	free(plugins);
+	gs_slurm_conf_free(cgroup);
+}
+
 void gs_check_slurm(struct gs_check *c)
 {
 	struct gs_error err;
@@ -306,4 +335,6 @@ void gs_check_slurm(struct gs_check *c)
 	check_node_line(c);
 	check_gres_conf(c);
 	check_plugstack(c);
+	if (c->config && c->config->ngpu)
+		check_devices(c);
 }

@@ -15,6 +15,8 @@
 #include "common/program.h"
 #include "common/units.h"
 #include "gpushare/ctl/ctl.h"
+#include "gpushare/mount/cover.h"
+#include "gpushare/mount/namespace.h"
 
 static int parse_memory(void *of, const char *text, struct gs_error *err)
 {
@@ -76,6 +78,25 @@ static void set_environment(const char *socket, struct gs_msg_registered *r, uns
 		setenv("GPUSHARE_DRIVER", r->driver, 1);
 }
 
+/*
+ * As in a job of Slurm's: the driver's own file is the shim, for the program and its children.
+ * Where that may not be, or MountShim=no, LD_LIBRARY_PATH alone leads to the shim.
+ */
+static void mount_shim(const char *socket, const struct gs_msg_registered *r)
+{
+	char folder[512], job[512];
+	struct gs_mount_plan plan;
+	struct gs_error err;
+
+	if (gs_mount_folder(socket, folder, sizeof(folder)) < 0 ||
+	    gs_mount_plan_read(folder, &plan, &err) != 1 ||
+	    gs_mount_own(&plan, folder, socket, &err) < 0)
+		return;
+	snprintf(job, sizeof(job), "GPUSHARE_SOCKET=%s\nGPUSHARE_JOB_ID=%u\n", socket, r->job_id);
+
+	gs_mount_tell_job(folder, getuid(), job, r->env, &err);
+}
+
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	struct gs_msg_local local = { .shares = 100 };
@@ -104,6 +125,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		close(sock);
 		return gs_ctl_fail("%s", err.text);
 	}
+	mount_shim(socket, &msg.registered);
 	set_environment(socket, &msg.registered, local.gpu);
 	rc = gs_child_run("gpusharectl", argv, &err);
 	close(sock);

@@ -14,6 +14,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/requests/admin.h"
+#include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/report/gather.h"
@@ -193,8 +194,12 @@ void gs_reload(struct gs_daemon *d)
 		fresh = NULL;
 		gs_fail(&err, "%s: no Gpu= line", d->loop->config_path);
 	}
+	if (fresh)
+		gs_mount_plan_update(fresh);
 	if (!fresh || gs_mps_check_reload(d->config, fresh, &err) < 0 ||
 	    gs_devices_reload(d, fresh, &err) < 0) {
+		if (fresh && d->config->mount_shim == GS_MOUNT_STEP)
+			gs_mount_plan_update(d->config);
 		gs_config_free(fresh);
 		gs_log(GS_LOG_ERROR, "not reloaded, the old configuration stays: %s", err.text);
 		return;

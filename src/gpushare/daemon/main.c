@@ -29,10 +29,12 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/options.h"
+#include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/requests/query.h"
 #include "gpushare/daemon/base/server.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/wiring.h"
@@ -52,7 +54,10 @@ static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 /* Everything that must work before the parent may exit. */
 static int start(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
-	if (gs_server_listen(d, err) < 0 || gs_loop_init(d, config_path, err) < 0 ||
+	if (gs_server_listen(d, err) < 0 || gs_user_key_init(d->config->socket, err) < 0)
+		return -1;
+	gs_mount_plan_update(d->config); /* before MPS, which is to have the driver's own file */
+	if (gs_loop_init(d, config_path, err) < 0 ||
 	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
@@ -134,6 +139,13 @@ int main(int argc, char **argv)
 		       config->ngpu ? "" : ", though without Gpu= lines: for slurmctld only");
 		gs_config_free(config);
 		return 0;
+	}
+	if (o.mounts) {
+		rc = gs_mount_node(config, &err);
+		if (rc < 0)
+			fprintf(stderr, "gpushared: %s\n", err.text);
+		gs_config_free(config);
+		return rc < 0;
 	}
 	if (!config->ngpu) {
 		fprintf(stderr, "gpushared: %s: no Gpu= line\n", o.config);

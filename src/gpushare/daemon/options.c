@@ -16,6 +16,8 @@ static const char help[] =
 	"  -c, --config FILE   read FILE instead of " GS_CONFIG_FILE "\n"
 	"  -f, --foreground    stay in the foreground\n"
 	"      --check         read the configuration, say whether it is good, and exit\n"
+	"      --mounts        as root: put the shim in the driver's place on the node, or take\n"
+	"                      it away, as MountShim says, and exit\n"
 	"  -h, --help          print this and exit\n"
 	"  -V, --version       print the version and exit\n"
 	"\n"
@@ -28,6 +30,7 @@ int gs_options_parse(int argc, char **argv, struct gs_options *o)
 		{ "config", 'c', .text = &o->config },
 		{ "foreground", 'f', .given = &o->foreground },
 		{ "check", .given = &o->check },
+		{ "mounts", .given = &o->mounts },
 		{ "version", 'V', .given = &version },
 		{ NULL },
 	};

@@ -7,6 +7,7 @@ struct gs_options {
 	const char *config;
 	int foreground;
 	int check;
+	int mounts;
 };
 
 /* Fills options; -1: go on; otherwise exit with that status (--help, --version, usage). */

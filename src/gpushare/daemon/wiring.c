@@ -14,6 +14,7 @@
 #include "gpushare/daemon/requests/query.h"
 #include "gpushare/daemon/history/record.h"
 #include "gpushare/daemon/requests/register.h"
+#include "gpushare/daemon/requests/where.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/outlived.h"
@@ -40,6 +41,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_PRIORITY] = gs_on_priority,
 	[GS_MSG_SUSPEND] = gs_on_suspend,
 	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
+	[GS_MSG_WHERE] = gs_on_where,
 };
 
 static const struct gs_memory_relief relief = { gs_checkpoint_step, gs_checkpoint_why };

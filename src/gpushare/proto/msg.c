@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -14,6 +16,8 @@
 #include "common/clock.h"
 
 #define MAX_FDS 4
+/* How a user namespace shows all users that it does not know (/proc/sys/kernel/overflowuid). */
+#define OVERFLOW_UID 65534
 
 static const struct {
 	const char *name;
@@ -102,6 +106,60 @@ int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err)
 	return 0;
 }
 
+unsigned gs_msg_abstract(struct sockaddr_un *address, const char *path)
+{
+	size_t length = strlen(path);
+
+	if (length >= sizeof(address->sun_path))
+		return 0;
+	address->sun_path[0] = '\0';
+	memcpy(address->sun_path + 1, path, length);
+	return (unsigned)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
+}
+
+/* In a user namespace root may look like nobody: then only the number tells. */
+static int knows_key(int sock)
+{
+	const char *key = getenv(GS_KEY_ENV);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	return key && *key && gs_msg_send(sock, &msg, -1) == 0 &&
+	       gs_msg_recv(sock, &msg, GS_FROM_DAEMON, NULL, NULL) == 1 &&
+	       msg.header.type == GS_MSG_HERE && strtoull(key, NULL, 16) == msg.here.key;
+}
+
+static int is_trusted(int sock)
+{
+	struct ucred other;
+	socklen_t size = sizeof(other);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &other, &size) < 0)
+		return 0;
+	if (other.uid == 0 || (other.uid == geteuid() && other.uid != OVERFLOW_UID))
+		return 1;
+	return knows_key(sock);
+}
+
+/* On the socket that the path did not connect; errno stays that of the path. */
+static int connect_abstract(int sock, const char *path, struct gs_error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = gs_msg_abstract(&address, path);
+	int before = errno;
+
+	if (!size || connect(sock, (struct sockaddr *)&address, size) < 0) {
+		errno = before;
+		return gs_fail_errno(err, "gpushared does not answer at %s", path);
+	}
+	if (is_trusted(sock))
+		return 0;
+	errno = EPERM;
+	return gs_fail(
+		err, "what answers at the abstract address @%s does not show that it is gpushared",
+		path);
+}
+
 int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -116,7 +174,8 @@ int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err)
 		goto fail;
 	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return sock;
-	gs_fail_errno(err, "gpushared does not answer at %s", path);
+	if (connect_abstract(sock, path, err) == 0)
+		return sock;
 fail:
 	close(sock);
 	return -1;

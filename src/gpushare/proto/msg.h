@@ -111,6 +111,9 @@ enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT 
 	} /* in that order */
 #define GS_ABSENT_ENV "GPUSHARE_ABSENT"
 
+/* HERE.key, in the environment of a step's processes: 16 hexadecimal digits. */
+#define GS_KEY_ENV "GPUSHARE_KEY"
+
 /*
  * WELCOME.signal: how a kernel's workers learn that they must leave. AUTO: by the proxy where it
  * costs nothing, otherwise by a memory operation.
@@ -152,10 +155,17 @@ void gs_msg_init(struct gs_msg *msg, enum gs_msg_type type, uint32_t tag);
 int gs_msg_check(const struct gs_msg *msg, size_t bytes, enum gs_msg_direction direction,
 		 struct gs_error *err);
 
+struct sockaddr_un;
+
+/* Fill the address's path in as an abstract one; its size, or 0: too long. */
+unsigned gs_msg_abstract(struct sockaddr_un *address, const char *path);
+
 /*
- * Connect to the gpushared that listens at path; gs_msg_limit() holds for
- * the socket from the start.  Returns a close-on-exec socket, or -1 with a
- * reason that names the path.
+ * Connect to the gpushared that listens at path, or at the abstract address of the same name where
+ * the path leads nowhere, as in a container; gs_msg_limit() holds for
+ * the socket from the start.  At an abstract address anybody might listen: what does so must be
+ * root, the caller's own user, or know the number in GS_KEY_ENV.  Returns a close-on-exec socket,
+ * or -1 with a reason that names the path.
  */
 int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err);
 

@@ -23,6 +23,7 @@ spank_f slurm_spank_task_init_privileged;
 spank_f slurm_spank_task_init;
 spank_f slurm_spank_task_exit;
 spank_f slurm_spank_exit;
+spank_f slurm_spank_job_epilog;
 #pragma GCC visibility pop
 
 static struct gs_spank_args args;
@@ -103,5 +104,16 @@ int slurm_spank_exit(spank_t spank, int argc, char *argv[])
 		gs_stepd_end(&args);
 		gs_stepd_requeue();
 	}
+	return ESPANK_SUCCESS;
+}
+
+/* Slurm calls no slurm_spank_init before it.  A non-zero status would drain the node. */
+int slurm_spank_job_epilog(spank_t spank, int argc, char *argv[])
+{
+	struct gs_error err;
+
+	if (gs_spank_args_parse(argc, argv, &args, &err) < 0)
+		slurm_error("gpushare: %s", err.text);
+	gs_stepd_job_over(spank, &args);
 	return ESPANK_SUCCESS;
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "plugins/spank/daemon.h"
+#include "plugins/spank/job_mount.h"
 #include "plugins/spank/jobinfo.h"
 #include "plugins/spank/options.h"
 
@@ -43,6 +44,8 @@ static struct {
 	struct gs_msg_step step;
 	char gpu[256];                       /* CUDA_VISIBLE_DEVICES of the step; "": not set */
 	char message[2 * GS_ERROR_TEXT_MAX]; /* for the user; "": none */
+	uid_t uid;
+	char environment[sizeof(((struct gs_msg_registered *)0)->env)]; /* from gpushared */
 } self;
 
 /* A whole number that Slurm put into the step's environment; 0 if it is not there. */
@@ -116,9 +119,13 @@ static int set_lines(spank_t spank, char *lines, struct gs_error *err)
 static int set_environment(spank_t spank, const struct gs_spank_args *args,
 			   struct gs_msg_registered *granted, struct gs_error *err)
 {
-	if (granted->shim_dir[0] && set_library_path(spank, granted->shim_dir, err) < 0)
+	memcpy(self.environment, granted->env, sizeof(self.environment));
+	if (granted->shim_dir[0] && !gs_job_mount_suffices() &&
+	    set_library_path(spank, granted->shim_dir, err) < 0)
 		return -1;
-	if (granted->driver[0] && set_env(spank, "GPUSHARE_DRIVER", granted->driver, err) < 0)
+	/* Where the shim has the driver's place, that path leads to the shim. */
+	if (granted->driver[0] && !gs_job_mount_planned() &&
+	    set_env(spank, "GPUSHARE_DRIVER", granted->driver, err) < 0)
 		return -1;
 	if (set_env(spank, "GPUSHARE_SOCKET", args->socket, err) < 0 ||
 	    set_number(spank, "GPUSHARE_JOB_ID", self.step.job_id, err) < 0 ||
@@ -189,6 +196,16 @@ static void cannot_register(const struct gs_spank_args *args, enum gs_answer ans
 	slurm_error("%s", self.message);
 }
 
+static void cannot_mount(const struct gs_error *err)
+{
+	self.must_fail = 1;
+	snprintf(
+		self.message, sizeof(self.message),
+		"gpushare: job %u: the step does not run, since the shim cannot take the driver's place in it (MountShim=step): %s",
+		self.step.job_id, err->text);
+	slurm_error("%s", self.message);
+}
+
 /*
  * A job that was submitted from within another inherits its environment.  What
  * that says of the other job would only get this one's CUDA programs refused.
@@ -198,7 +215,7 @@ static void forget_other_job(spank_t spank)
 	static const char *const names[] = { "GPUSHARE_SHARES", "GPUSHARE_GPU",
 					     "GPUSHARE_JOB_ID", "GPUSHARE_STEP_ID",
 					     "GPUSHARE_SOCKET", "GPUSHARE_DRIVER",
-					     GS_ABSENT_ENV };
+					     GS_ABSENT_ENV,     GS_KEY_ENV };
 	uint32_t other = env_number(spank, "GPUSHARE_JOB_ID");
 
 	if (!other || other == self.step.job_id)
@@ -247,6 +264,12 @@ void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 	    self.step.step_id == SLURM_EXTERN_CONT)
 		return;
 	self.restarts = env_number(spank, "SLURM_RESTART_COUNT");
+	if (spank_get_item(spank, S_JOB_UID, &self.uid) != ESPANK_SUCCESS)
+		self.uid = 0; /* only root may read the job's file, then */
+	if (find_socket(args, &err) < 0)
+		gs_stepd_misconfigured(&err);
+	else if (gs_job_mount_begin(args->socket, &err) < 0)
+		cannot_mount(&err);
 	ours = describe(spank, args, &answer, &err);
 	if (ours < 0) {
 		cannot_register(args, answer, &err);
@@ -257,8 +280,6 @@ void gs_stepd_begin(spank_t spank, struct gs_spank_args *args)
 		unused_options();
 		return;
 	}
-	if (find_socket(args, &err) < 0)
-		gs_stepd_misconfigured(&err);
 	if (self.misconfigured) {
 		cannot_register(args, GS_ANSWER_ABSENT, &self.why_misconfigured);
 		return;
@@ -286,6 +307,14 @@ void gs_stepd_tell(void)
 /* Not by a return value: Slurm heeds those of plugins marked required only. */
 void gs_stepd_task(void)
 {
+	struct gs_error err;
+
+	if (!self.must_fail &&
+	    gs_job_mount_join(self.step.job_id, self.uid, self.registered ? self.environment : NULL,
+			      &err) < 0) {
+		cannot_mount(&err);
+		slurm_spank_log("%s", self.message);
+	}
 	if (self.must_fail)
 		_exit(EXIT_FAILURE);
 }
@@ -294,6 +323,7 @@ void gs_stepd_task_env(spank_t spank)
 {
 	char text[sizeof(self.gpu)];
 
+	gs_job_mount_return();
 	if (self.gpu[0] && spank_getenv(spank, ENV_CUDA, text, sizeof(text)) == ESPANK_ENV_NOEXIST)
 		spank_setenv(spank, ENV_CUDA, self.gpu, 1);
 }
@@ -326,6 +356,19 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);
+}
+
+void gs_stepd_job_over(spank_t spank, struct gs_spank_args *args)
+{
+	struct gs_error err;
+	uint32_t job_id;
+
+	if (spank_get_item(spank, S_JOB_ID, &job_id) != ESPANK_SUCCESS)
+		return;
+	if (find_socket(args, &err) < 0)
+		slurm_error("gpushare: job %u: %s", job_id, err.text);
+	else
+		gs_job_mount_over(args->socket, job_id);
 }
 
 void gs_stepd_requeue(void)

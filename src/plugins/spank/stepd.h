@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The plugin inside slurmstepd: one step, registered with gpushared as it
- * begins, taken back as it ends.  Nothing is done for a step without shares.
+ * begins, taken back as it ends.  A step without shares gets the job's mounts only.
  */
 #ifndef GPUSHARE_PLUGINS_SPANK_STEPD_H
 #define GPUSHARE_PLUGINS_SPANK_STEPD_H
@@ -23,8 +23,11 @@ void gs_stepd_tell(void);
 /* In the child that becomes a task, as root: does not return if the task must not run. */
 void gs_stepd_task(void);
 
-/* In the child, as the user: where Slurm binds GPUs to tasks (--gpu-bind) it has taken the step's
- * shared GPU out of the environment. */
+/* In slurmd's epilog, as root: the job is over. */
+void gs_stepd_job_over(spank_t spank, struct gs_spank_args *args);
+
+/* In the child, as the user: it is back in its working directory; and where Slurm binds GPUs to
+ * tasks (--gpu-bind) it has taken the step's shared GPU out of the environment. */
 void gs_stepd_task_env(spank_t spank);
 
 /* As root, a task has ended. */

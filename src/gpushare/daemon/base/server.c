@@ -31,7 +31,8 @@
 struct gs_server {
 	int lock_fd; /* held while this daemon owns the socket */
 	int listen_fd;
-	struct event *accept;
+	int abstract_fd; /* the same path as an abstract address, for other mount namespaces */
+	struct event *accept, *accept_abstract;
 };
 
 static int lock_path(const struct gs_daemon *d, char *path, size_t size)
@@ -139,16 +140,42 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 	return 0;
 }
 
+/*
+ * A container has neither our folder nor another network: there the path is known as an abstract
+ * address.  Whoever has taken it makes programs in containers refuse to go on, so that is said.
+ */
+static void bind_abstract(struct gs_daemon *d)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const char *path = d->config->socket;
+	socklen_t size = gs_msg_abstract(&addr, path);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0 && size && bind(fd, (struct sockaddr *)&addr, size) == 0 &&
+	    listen(fd, BACKLOG) == 0) {
+		d->server->abstract_fd = fd;
+		return;
+	}
+	gs_log(GS_LOG_ERROR,
+	       "cannot listen at the abstract address @%s, programs in containers are not served: %s",
+	       path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
 int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 {
 	d->server = calloc(1, sizeof(*d->server));
 	if (!d->server)
 		return gs_fail(err, "no memory");
-	d->server->lock_fd = d->server->listen_fd = -1;
+	d->server->lock_fd = d->server->listen_fd = d->server->abstract_fd = -1;
 	make_folder(d->config->socket);
 	if (take_lock(d, err) < 0)
 		return -1;
-	return bind_socket(d, err);
+	if (bind_socket(d, err) < 0)
+		return -1;
+	bind_abstract(d);
+	return 0;
 }
 
 static void admit(struct gs_daemon *d, int fd)
@@ -193,6 +220,12 @@ int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 		gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
 	if (!d->server->accept || event_add(d->server->accept, NULL) < 0)
 		return gs_fail(err, "cannot watch the socket");
+	if (d->server->abstract_fd < 0)
+		return 0;
+	d->server->accept_abstract =
+		gs_event_new(d->base, d->server->abstract_fd, EV_READ | EV_PERSIST, on_accept, d);
+	if (!d->server->accept_abstract || event_add(d->server->accept_abstract, NULL) < 0)
+		return gs_fail(err, "cannot watch the abstract socket");
 	return 0;
 }
 
@@ -205,6 +238,10 @@ void gs_server_fini(struct gs_daemon *d)
 		return;
 	if (d->server->accept)
 		gs_event_free(d->server->accept);
+	if (d->server->accept_abstract)
+		gs_event_free(d->server->accept_abstract);
+	if (d->server->abstract_fd >= 0)
+		close(d->server->abstract_fd);
 	while ((conn = LIST_FIRST(&d->conns))) {
 		conn->own = NULL; /* its step outlives this daemon */
 		gs_connection_close(conn);

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/memory/unmanaged.h"
 #include "gpushare/proto/page.h"
 
 #define MIB(bytes) ((bytes) >> 20)
@@ -37,6 +38,7 @@ struct gs_memory_check {
 	int again;                          /* and is too old for what has happened since */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
+	struct gs_unmanaged_list unmanaged;
 };
 
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
@@ -45,6 +47,13 @@ int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 		return 0;
 	*bytes = conn->registration.driver->bytes;
 	return 1;
+}
+
+const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *c)
+{
+	static const struct gs_unmanaged_list none;
+
+	return c ? &c->unmanaged : &none;
 }
 
 void gs_memory_check_conn_gone(struct gs_connection *conn)
@@ -211,6 +220,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	}
 	c->answered_ns = c->requested_ns;
 	take_answer(c);
+	gs_unmanaged_update(&c->unmanaged, c->d, &c->answer);
 	if (c->again)
 		gs_memory_check_now(c);
 }

@@ -52,6 +52,10 @@ int gs_memory_check_now(struct gs_memory_check *check);
 int gs_memory_check_free(const struct gs_memory_check *check, const struct gs_device *device,
 			 uint64_t since_ns, uint64_t *bytes);
 
+/* The processes that use GPUs past gpushare, as NVML last had them; check may be NULL. */
+struct gs_unmanaged_list;
+const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *check);
+
 /* Bytes that the driver says the client has: 1; 0: it has not said. */
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes);
 /* A listener of connection.h. */

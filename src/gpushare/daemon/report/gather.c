@@ -13,6 +13,8 @@
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/device.h"
 #include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/daemon/memory/unmanaged.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/selection.h"
@@ -107,6 +109,8 @@ struct whole {
 	struct gs_report_gpu gpu[GS_CONFIG_GPUS_MAX];
 	char holder[GS_CONFIG_GPUS_MAX][160];
 	struct gs_selection steps;
+	struct gs_report_unmanaged unmanaged[GS_UNMANAGED_MAX];
+	char unmanaged_step[GS_UNMANAGED_MAX][16];
 };
 
 /* Those of the steps on this GPU that have wanted it, whether they got it or not. */
@@ -160,6 +164,28 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	share_of(&w->steps, dev->index, &g->sharing);
 }
 
+static void fill_unmanaged(const struct gs_unmanaged_list *list, struct whole *w)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct gs_unmanaged *p = &list->process[i];
+		char *step = w->unmanaged_step[w->s.nunmanaged];
+
+		if (!p->reported)
+			continue;
+		w->unmanaged[w->s.nunmanaged++] = (struct gs_report_unmanaged) {
+			.gpu = p->gpu,
+			.pid = (uint32_t)p->pid,
+			.uid = (uint32_t)p->uid,
+			.job = p->job_id,
+			.step = gs_step_name(p->step_id, step, sizeof(w->unmanaged_step[0])),
+			.program = p->program,
+			.memory_mb = (double)p->bytes / 1048576,
+			.killed = p->killed,
+		};
+	}
+	w->s.unmanaged = w->unmanaged;
+}
+
 static int whole_get(struct gs_daemon *d, struct whole *w)
 {
 	if (gs_select_steps(d, 0, 0, GS_FIGURES, &w->steps) < 0)
@@ -175,6 +201,7 @@ static int whole_get(struct gs_daemon *d, struct whole *w)
 		.step = w->steps.row,
 		.nstep = w->steps.n,
 	};
+	fill_unmanaged(gs_memory_check_unmanaged(d->check), w);
 	return 0;
 }
 

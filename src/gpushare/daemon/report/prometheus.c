@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gpushare/daemon/report/report.h"
+#include "gpushare/daemon/report/report_unmanaged.h"
 
 /* A label's value: backslash, quote and newline escaped; UTF-8 is asked for, so ASCII it is. */
 static void put_label(FILE *out, const char *name, const char *value)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gpushare/daemon/report/report_json.h"
+#include "gpushare/daemon/report/report_unmanaged.h"
 #include "gpushare/daemon/report/table.h"
 #include "gpushare/metrics/metrics.h"
 
@@ -214,6 +215,7 @@ static char *status_json(const struct gs_report_status *s)
 		json_array_append_new(gpus, gpu_json(&s->gpu[i]));
 	json_object_set_new(o, "gpus", gpus);
 	json_object_set_new(o, "steps", steps_json(s->step, s->nstep));
+	json_object_set_new(o, "unmanaged", gs_report_unmanaged_json(s));
 	return gs_report_json_dump(o);
 }
 
@@ -281,6 +283,7 @@ char *gs_report_status(const struct gs_report_status *s, int json)
 		steps_table(&t, s->step, s->nstep);
 	else if (!t.failed)
 		fputs("no job steps\n", t.out);
+	gs_report_unmanaged_table(&t, s);
 	gs_table_print(&t, 0);
 	return gs_table_close(&t);
 }

@@ -31,6 +31,16 @@ struct gs_report_gpu {
 	struct gs_sharing sharing; /* of the registered steps that have wanted it */
 };
 
+/* A process that uses a GPU past gpushare. */
+struct gs_report_unmanaged {
+	uint32_t gpu, pid, uid;
+	uint32_t job;     /* 0: of no step with shares */
+	const char *step; /* "" then */
+	const char *program;
+	double memory_mb;
+	int killed;
+};
+
 struct gs_report_status {
 	const char *version;
 	uint32_t pid;
@@ -39,6 +49,8 @@ struct gs_report_status {
 	size_t ngpu;
 	const struct gs_report_row *step; /* the registered ones */
 	size_t nstep;
+	const struct gs_report_unmanaged *unmanaged;
+	size_t nunmanaged;
 };
 
 /* A step, for `gpusharectl kernels`. */

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "gpushare/daemon/mps/environment.h"
 #include "gpushare/daemon/report/gather.h"
+#include "gpushare/daemon/requests/where.h"
 #include "gpushare/daemon/base/local_job.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/base/pending.h"
@@ -56,7 +56,7 @@ static int answer_registered(struct gs_connection *conn, uint32_t tag, const str
 	if (gs_msg_str(msg.registered.shim_dir, sizeof(msg.registered.shim_dir),
 		       *c->shim_dir ? c->shim_dir : GS_SHIM_DIR) < 0 ||
 	    gs_msg_str(msg.registered.driver, sizeof(msg.registered.driver), c->driver) < 0 ||
-	    gs_step_env(c, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
+	    gs_where_env(conn->d, step, msg.registered.env, sizeof(msg.registered.env)) < 0)
 		gs_log(GS_LOG_ERROR, "ShimDir, Driver or JobEnv is too long and was cut");
 	return gs_connection_send(conn, &msg, -1);
 }

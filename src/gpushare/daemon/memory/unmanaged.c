@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who uses a GPU past gpushare; see unmanaged.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/memory/unmanaged.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/memory/memory_check.h"
+
+#define REPORT_AFTER 2
+/* The server and its control daemon, whosever they are: their clients are listed as well. */
+#define MPS_PROGRAM "nvidia-cuda-mps"
+
+int gs_unmanaged_is_reported(const struct gs_unmanaged *process)
+{
+	return process->times >= REPORT_AFTER;
+}
+
+/* A line of a file in the process's folder, without its end. */
+static int read_line(pid_t pid, const char *name, const char *begin, char *line, size_t size)
+{
+	char path[48];
+	int found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	f = fopen(path, "re");
+	while (f && !found && fgets(line, (int)size, f))
+		found = strstr(line, begin) != NULL;
+	if (f)
+		fclose(f);
+	line[found ? strcspn(line, "\n") : 0] = '\0';
+	return found;
+}
+
+/* 0: it is there, and is described. */
+static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct gs_unmanaged *p)
+{
+	char path[32], line[64];
+	const struct gs_step *s;
+	struct gs_proc proc;
+	struct stat st;
+
+	memset(p, 0, sizeof(*p));
+	p->pid = use->pid;
+	p->gpu = use->gpu;
+	p->bytes = use->bytes;
+	snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
+	if (p->pid <= 0 || gs_proc_read(p->pid, &proc) < 0 || stat(path, &st) < 0)
+		return -1;
+	p->start = proc.start;
+	p->uid = st.st_uid;
+	if (read_line(p->pid, "comm", "", line, sizeof(line)))
+		snprintf(p->program, sizeof(p->program), "%.15s", line);
+	for (char *c = p->program; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (gs_step_owns(s, s->info.uid, p->pid)) {
+			p->job_id = s->info.job_id;
+			p->step_id = s->info.step_id;
+		}
+	return 0;
+}
+
+static int is_client(const struct gs_daemon *d, pid_t pid)
+{
+	const struct gs_connection *conn;
+
+	LIST_FOREACH (conn, &d->conns, link)
+		if (conn->pid == pid && conn->step)
+			return 1;
+	return 0;
+}
+
+static int is_shared(struct gs_daemon *d, uint32_t gpu)
+{
+	const struct gs_device *device = gs_device_find(d, gpu);
+
+	return device && gs_steps_shares(d, device) > 0;
+}
+
+/* Our own helpers (gpushare-mem) and MPS's programs are part of gpushare. */
+static int is_ours(const struct gs_unmanaged *p)
+{
+	struct gs_proc self;
+
+	return strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) == 0 ||
+	       (gs_proc_read(getpid(), &self) == 0 &&
+		gs_proc_descends(p->pid, getpid(), self.start));
+}
+
+/* Of a job of Slurm's, with shares or without: by its cgroup, where it is of no registered step. */
+static int is_of_job(const struct gs_unmanaged *p)
+{
+	char line[512];
+
+	return p->job_id || read_line(p->pid, "cgroup", "/job_", line, sizeof(line));
+}
+
+static void say(const struct gs_unmanaged *p)
+{
+	char of[64] = "no step with shares", name[16];
+
+	if (p->job_id)
+		snprintf(of, sizeof(of), "job %u.%s", p->job_id,
+			 gs_step_name(p->step_id, name, sizeof(name)));
+	gs_log(GS_LOG_WARN,
+	       "gpu %u: pid %d (%s), uid %u, of %s, uses the GPU past gpushare, %" PRIu64
+	       " MiB: %s",
+	       p->gpu, (int)p->pid, p->program, (unsigned)p->uid, of, p->bytes >> 20,
+	       p->killed ? "killed (Unmanaged=kill)" : "it has the driver without the shim");
+}
+
+static void judge(struct gs_daemon *d, struct gs_unmanaged *p)
+{
+	if (p->times != REPORT_AFTER)
+		return;
+	if (d->config->unmanaged_kill && is_of_job(p) && gs_proc_alive(p->pid, p->start))
+		p->killed = kill(p->pid, SIGKILL) == 0;
+	say(p);
+}
+
+static const struct gs_unmanaged *known(const struct gs_unmanaged_list *list,
+					const struct gs_unmanaged *p)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->process[i].pid == p->pid && list->process[i].start == p->start &&
+		    list->process[i].gpu == p->gpu)
+			return &list->process[i];
+	return NULL;
+}
+
+void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
+			 const struct gs_nvml_answer *answer)
+{
+	static struct gs_unmanaged_list before;
+
+	before = *list;
+	list->n = 0;
+	for (uint32_t i = 0; i < answer->n && list->n < GS_UNMANAGED_MAX; i++) {
+		const struct gs_nvml_use *use = &answer->use[i];
+		struct gs_unmanaged *p = &list->process[list->n];
+		const struct gs_unmanaged *was;
+
+		if (!is_shared(d, use->gpu) || is_client(d, use->pid) || describe(d, use, p) < 0 ||
+		    is_ours(p))
+			continue;
+		was = known(&before, p);
+		p->times = was ? was->times + 1 : 1;
+		p->killed = was && was->killed;
+		list->n++;
+		judge(d, p);
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* MountShim=: the plan by which jobs' mounts are made (mount/plan.h). */
+#ifndef GPUSHARE_DAEMON_MOUNT_PLAN_H
+#define GPUSHARE_DAEMON_MOUNT_PLAN_H
+
+#include "gpushare/config/config.h"
+
+/*
+ * Look for the drivers anew and write the plan, or remove it where jobs need none; the log has what
+ * came of it.  With MountShim=node the configuration's Driver becomes the driver's own file, for
+ * the daemon's helpers, MPS and the jobs alike.
+ */
+void gs_mount_plan_update(struct gs_config *config);
+
+/* `gpushared --mounts`: as root, in the node's mount namespace.  0, or -1 with the reason. */
+int gs_mount_node(const struct gs_config *config, struct gs_error *err);
+
+/* The driver as it was found then, by its own path; "": there is none. */
+const char *gs_mount_driver(void);
+
+#endif

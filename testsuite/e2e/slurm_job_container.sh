@@ -1,0 +1,49 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Beside Slurm's job_container/tmpfs, which gives each job a mount namespace with a /tmp of its own: the shim has the driver's place in that.
+# The cluster is in /var/tmp: the job's /tmp is another one.
+export TMPDIR=/var/tmp
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+need_built gpushared testsuite/e2e/bypass_rpath
+compgen -G '/usr/lib/*/slurm*/job_container_tmpfs.so' >/dev/null || skip_all "this Slurm has no job_container/tmpfs where it is looked for"
+# Programs and libraries that a job of another user can read, and that are not in /tmp.
+[[ "$BUILD" != /tmp/* ]] || skip_all "the build tree is in /tmp, which jobs do not see here"
+mkdir -p "$TMP/driver" "$TMP/bin"
+cp -L "$BUILD/src/device/emu/.libs/libcuda.so.1" "$TMP/driver/libcuda.so.1"
+cp "$BUILD/testsuite/e2e/bypass_rpath" "$TMP/bin/"
+start_cluster main DRIVER="$TMP/driver/libcuda.so.1" "SPANK_ARGS=timeout=10s"
+MOUNTS=$D/run/gpushared.mounts
+
+# Slurm reads it as slurmctld and slurmd start.
+mkdir "$D/containers"
+printf 'AutoBasePath=true\nBasePath=%s\n' "$D/containers" >"$D/etc/job_container.conf"
+printf 'JobContainerType=job_container/tmpfs\nPrologFlags=Contain\n' >>"$D/etc/slurm.conf"
+for daemon in slurmctld slurmd; do
+	pid=$(cat "$D/run/$daemon.pid") && kill "$pid" && until_true 20 has_ended "$pid"
+	t 20 $daemon -f "$D/etc/slurm.conf"
+done
+until_true 20 node_is idle || note "the node is $(t 5 sinfo -h -p low -o %T)"
+
+out_of() { cat "$D/out/$1"; }
+says() { # PATTERN USER-COMMAND...: a job of a user's
+	local pattern=$1 job
+	shift
+	job=$(as_nobody timeout 10 sbatch --parsable --chdir=/ --output="$D/out/%j" --gres=gpushare:25 --wrap "$* </dev/null") || return 1
+	wait_over "$job" 30
+	out_of "$job"
+	grep -qE -- "$pattern" "$D/out/$job"
+}
+touch "/tmp/gpushare.$$"
+check "the job has a /tmp of its own" says '^own$' "test -e /tmp/gpushare.$$ || echo own"
+rm "/tmp/gpushare.$$"
+check "a program with DT_RPATH, env -i: managed" says '^total=256 alloc=refused ' "env -i $TMP/bin/bypass_rpath 512"
+check "a step in the job: managed" says '^total=256 alloc=refused ' "srun --overlap env -i $TMP/bin/bypass_rpath 512"
+check "what the script has written to /tmp a step sees" says '^seen$' "echo seen >/tmp/x; srun --overlap cat /tmp/x"
+check "the job's steps have one namespace" says '^same$' \
+	'a=$(readlink /proc/self/ns/mnt); b=$(srun --overlap readlink /proc/self/ns/mnt); [ "$a" = "$b" ] && echo same'
+check "its working directory is what it was" says '^/$' pwd
+gone() { [ -z "$(ls -A "$MOUNTS/jobs" 2>/dev/null)" ] && ! grep -F "$MOUNTS/jobs/" /proc/self/mountinfo; }
+check "nothing is kept once the jobs are over" until_true 20 gone
+check "the node is in service" until_true 10 node_is idle
+finish
