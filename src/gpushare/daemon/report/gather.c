@@ -274,7 +274,7 @@ static void fill_unmanaged(const struct gs_unmanaged_list *list, struct whole *w
 		const struct gs_unmanaged *p = &list->process[i];
 		char *step = w->unmanaged_step[w->s.nunmanaged];
 
-		if (!gs_unmanaged_is_reported(p))
+		if (!p->reported)
 			continue;
 		w->unmanaged[w->s.nunmanaged++] = (struct gs_report_unmanaged) {
 			.gpu = p->gpu,
