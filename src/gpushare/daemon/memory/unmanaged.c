@@ -10,20 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/memory/memory_check.h"
 
-#define REPORT_AFTER 2
 /* The server and its control daemon, whosever they are: their clients are listed as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
-
-int gs_unmanaged_is_reported(const struct gs_unmanaged *process)
-{
-	return process->times >= REPORT_AFTER;
-}
 
 /* A line of a file in the process's folder, without its end. */
 static int read_line(pid_t pid, const char *name, const char *begin, char *line, size_t size)
@@ -123,8 +118,9 @@ static void say(const struct gs_unmanaged *p)
 
 static void judge(struct gs_daemon *d, struct gs_unmanaged *p)
 {
-	if (p->times != REPORT_AFTER)
+	if (p->reported || gs_clock_ns() - p->since_ns < d->config->memory_check_ns / 2)
 		return;
+	p->reported = 1;
 	if (d->config->unmanaged_kill && is_of_job(p) && gs_proc_alive(p->pid, p->start))
 		p->killed = kill(p->pid, SIGKILL) == 0;
 	say(p);
@@ -156,7 +152,8 @@ void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
 		    is_ours(p))
 			continue;
 		was = known(&before, p);
-		p->times = was ? was->times + 1 : 1;
+		p->since_ns = was ? was->since_ns : gs_clock_ns();
+		p->reported = was && was->reported;
 		p->killed = was && was->killed;
 		list->n++;
 		judge(d, p);

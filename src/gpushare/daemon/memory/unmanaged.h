@@ -25,7 +25,8 @@ struct gs_unmanaged {
 	uint32_t step_id; /* if there is a job */
 	uid_t uid;
 	char program[16];
-	unsigned times; /* that it has been listed, one after the other */
+	uint64_t since_ns; /* listed without a break */
+	int reported;
 	int killed;
 };
 
@@ -35,14 +36,12 @@ struct gs_unmanaged_list {
 };
 
 /*
- * What NVML says now.  A process that is found for the second time gets its line in the log and,
- * with Unmanaged=kill, its end if it belongs to a job: a client that comes or goes is found
- * once at most.  GPUs on which no step has shares are left out.
+ * What NVML says now.  A process that has been listed for half of the interval at which NVML is
+ * asked gets its line in the log and, with Unmanaged=kill, its end if it belongs to a job: one that
+ * is just ending is a client no more and may be listed still.  GPUs on which no step has shares are
+ * left out.
  */
 void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
 			 const struct gs_nvml_answer *answer);
-
-/* Is it to be reported, or has it been found only once? */
-int gs_unmanaged_is_reported(const struct gs_unmanaged *process);
 
 #endif
