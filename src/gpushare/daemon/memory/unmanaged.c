@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/memory/memory_check.h"
@@ -42,6 +43,8 @@ static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct g
 {
 	char path[32], line[64];
 	const struct gs_step *s;
+	enum gs_refusal code;
+	struct gs_error err;
 	struct gs_proc proc;
 	struct stat st;
 
@@ -59,11 +62,13 @@ static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct g
 	for (char *c = p->program; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	TAILQ_FOREACH (s, &d->steps, link)
-		if (gs_step_owns(s, s->info.uid, p->pid)) {
-			p->job_id = s->info.job_id;
-			p->step_id = s->info.step_id;
-		}
+	s = gs_identify(d, GS_PROC_ROOT,
+			&(struct gs_claim) { .uid = p->uid, .pid = p->pid, .start = p->start },
+			&code, &err);
+	if (s) {
+		p->job_id = s->info.job_id;
+		p->step_id = s->info.step_id;
+	}
 	return 0;
 }
 
@@ -84,14 +89,26 @@ static int is_shared(struct gs_daemon *d, uint32_t gpu)
 	return device && gs_steps_shares(d, device) > 0;
 }
 
+/* No ancestor is younger than its child, or the number has been used again. */
+static int descends_from_us(const struct gs_unmanaged *p)
+{
+	struct gs_proc proc = { .start = p->start };
+	uint64_t child = p->start;
+
+	for (pid_t pid = p->pid; pid > 1; pid = proc.ppid) {
+		if (gs_proc_read(pid, &proc) < 0 || proc.start > child)
+			return 0;
+		if (pid == getpid())
+			return 1;
+		child = proc.start;
+	}
+	return 0;
+}
+
 /* Our own helpers (gpushare-mem) and MPS's programs are part of gpushare. */
 static int is_ours(const struct gs_unmanaged *p)
 {
-	struct gs_proc self;
-
-	return strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) == 0 ||
-	       (gs_proc_read(getpid(), &self) == 0 &&
-		gs_proc_descends(p->pid, getpid(), self.start));
+	return strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) == 0 || descends_from_us(p);
 }
 
 /* Of a job of Slurm's, with shares or without: by its cgroup, where it is of no registered step. */

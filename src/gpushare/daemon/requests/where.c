@@ -11,6 +11,7 @@
 
 #include "common/log.h"
 #include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/mps/environment.h"
 #include "gpushare/daemon/requests/mount_plan.h"
@@ -24,15 +25,13 @@ int gs_where_env(const struct gs_daemon *d, const struct gs_step *step, char *te
 		       -1;
 }
 
-/* A step within a step was registered after it. */
 static const struct gs_step *step_of(const struct gs_connection *conn)
 {
-	const struct gs_step *s;
+	struct gs_claim claim = { .uid = conn->uid, .pid = conn->pid, .start = conn->start };
+	enum gs_refusal code;
+	struct gs_error err;
 
-	TAILQ_FOREACH_REVERSE(s, &conn->d->steps, gs_steps, link)
-	if (gs_step_owns(s, conn->uid, conn->pid))
-		return s;
-	return NULL;
+	return gs_identify(conn->d, GS_PROC_ROOT, &claim, &code, &err);
 }
 
 int gs_on_where(struct gs_connection *conn, struct gs_msg *msg, int fd)
