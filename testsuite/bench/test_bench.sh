@@ -37,6 +37,8 @@ check "eviction" bench eviction --task 1,3 --long 60 --short 3 --every 15 --coun
 check "eviction's figures" columns eviction 'len(rows) == 2 and r["evictions"] >= 5 and 0 < r["p50_us"] <= r["p99_us"] and abs(r["p50_us"] - r["task_us"] - r["beyond_p50_us"]) < 0.01'
 # The parts are medians, so they add up in no order but each must be there.
 check "where an eviction's time goes" columns eviction 'r["asked_p50_us"] > 0 and r["told_p50_us"] > 0 and 0 < r["left_p50_us"] <= r["left_p99_us"] and r["left_p50_us"] <= r["p99_us"] and abs(r["seen_p50_us"]) < r["p99_us"] + r["clock_error_us"]'
+check "eviction of guarded kernels" bench eviction --guarded --task 3 --long 60 --short 3 --every 15 --count 10
+check "its figures" columns eviction 'len(rows) == 1 and r["evictions"] >= 5 and 0 < r["p50_us"] <= r["p99_us"] and 0.1 < r["alone_of_native"] < 10'
 check "launch" bench launch --count 200
 check "launch's figures" columns launch '[x["call"] for x in rows] == ["as-is", "as-is-past", "evictable"] * 2 and 0 < r["p50_ns"] <= r["p99_ns"]'
 check "memory" bench memory --count 400

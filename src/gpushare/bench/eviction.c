@@ -3,7 +3,8 @@
  * gpushare-bench eviction: from gpushared's order to leave to its seeing the
  * client gone, for several lengths of block-tasks, as gpushared's own trace has
  * it, and where the time goes (stages.h).  A short kernel of high priority evicts
- * a long one of low priority, again and again.
+ * a long one of low priority, again and again.  And what the long one takes under
+ * gpushare when nobody evicts it, of its time without.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #define TASKS_MAX 16
 #define ROUNDS_MORE 3
 #define RUN_S 500
+#define ALONE 10 /* launches */
 #define LONG_WAVES_MIN 64
 
 enum { SHORT, LONG };
@@ -32,7 +34,7 @@ struct eviction {
 };
 
 struct figures {
-	uint64_t wave_ns, clock_error_ns;
+	uint64_t wave_ns, clock_error_ns, alone_ns, native_ns; /* of the long one */
 	struct bench_spread whole, stage[BENCH_STAGES];
 };
 
@@ -63,21 +65,50 @@ static int round_of(struct eviction *e, struct bench_workers *workers, uint64_t 
 	return bench_stages_add(stages, workers, LONG, SHORT, begin, alone_ns, &before, err);
 }
 
-static int provoke(struct eviction *e, struct bench_workers *workers, struct bench_stages *stages,
-		   struct gs_error *err)
+/* What each takes alone, ns. */
+static int take_alone(struct eviction *e, struct bench_workers *workers, uint64_t alone[2],
+		      struct gs_error *err)
 {
-	uint64_t waves = bench_waves(&e->yard, e->long_ns), alone[2] = { 0, 0 };
-	uint64_t rounds = ROUNDS_MORE + ROUNDS_MORE * e->count * e->period_ns / e->long_ns;
+	uint64_t waves = bench_waves(&e->yard, e->long_ns);
 
 	bench_set_kernel(workers, SHORT, &e->yard, bench_waves(&e->yard, e->short_ns));
 	bench_set_kernel(workers, LONG, &e->yard, waves < LONG_WAVES_MIN ? LONG_WAVES_MIN : waves);
 	for (uint32_t i = 0; i < 2; i++)
-		if (!(alone[i] = bench_workers_alone(workers, i, 4, err)))
+		if (!(alone[i] = bench_workers_alone(workers, i, ALONE, err)))
 			return -1;
+	return 0;
+}
+
+static int provoke(struct eviction *e, struct bench_workers *workers, struct bench_stages *stages,
+		   uint64_t *alone_ns, struct gs_error *err)
+{
+	uint64_t alone[2] = { 0, 0 };
+	uint64_t rounds = ROUNDS_MORE + ROUNDS_MORE * e->count * e->period_ns / e->long_ns;
+
+	if (take_alone(e, workers, alone, err) < 0)
+		return -1;
+	*alone_ns = alone[LONG];
 	while (stages->count[BENCH_STAGES] < e->count && rounds--)
 		if (round_of(e, workers, alone[SHORT], stages, err) < 0)
 			return -1;
 	return stages->count[BENCH_STAGES] ? 0 : gs_fail(err, "nobody was evicted");
+}
+
+/* Without gpushare. */
+static int time_native(struct eviction *e, uint64_t *native_ns, struct gs_error *err)
+{
+	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
+	static const struct bench_part part[] = { { 1, 0, 0 }, { 1, 0, 0 } };
+	struct bench_workers workers;
+	uint64_t alone[2];
+	int rc;
+
+	if (bench_enter(&workers, &e->common.stage, &driver, part, 2, 0, err) < 0)
+		return -1;
+	rc = take_alone(e, &workers, alone, err);
+	*native_ns = alone[LONG];
+	bench_leave(&workers, &driver, rc < 0);
+	return rc;
 }
 
 static int run_way(struct eviction *e, const struct bench_way *way, struct figures *f,
@@ -93,7 +124,7 @@ static int run_way(struct eviction *e, const struct bench_way *way, struct figur
 		bench_stages_fini(&stages);
 		return -1;
 	}
-	rc = provoke(e, &workers, &stages, err);
+	rc = provoke(e, &workers, &stages, &f->alone_ns, err);
 	f->wave_ns = e->yard.wave_ns;
 	f->clock_error_ns = stages.clock_error_ns;
 	f->whole = bench_stages_spread(&stages, BENCH_STAGES);
@@ -109,11 +140,12 @@ static void print(FILE *out, const struct bench_way *way, const struct figures *
 	double task = (double)f->wave_ns;
 
 	fprintf(out,
-		csv ? "%s,%s,%.3f,%zu,%.3f,%.3f,%.3f,%.3f,%.3f" :
-		      "%-9s %-7s %9.1f %9zu %9.1f %9.1f %9.1f %10.1f %10.1f\n",
+		csv ? "%s,%s,%.3f,%zu,%.3f,%.3f,%.3f,%.3f,%.3f,%.4f" :
+		      "%-9s %-7s %9.1f %9zu %9.1f %9.1f %9.1f %10.1f %10.1f %7.4f\n",
 		bench_way_isolation(way), way->policy, task / 1e3, f->whole.count,
 		f->whole.p50 / 1e3, f->whole.p90 / 1e3, f->whole.p99 / 1e3,
-		(f->whole.p50 - task) / 1e3, (f->whole.p99 - task) / 1e3);
+		(f->whole.p50 - task) / 1e3, (f->whole.p99 - task) / 1e3,
+		(double)f->alone_ns / (double)f->native_ns);
 	for (unsigned i = 0; i < BENCH_STAGES; i++) {
 		const struct bench_spread *s = &f->stage[i];
 
@@ -135,7 +167,7 @@ static void print_head(FILE *csv, const struct eviction *e)
 {
 	bench_output_head(csv, &e->common, e->yard.device, e->yard.driver);
 	fprintf(csv, "isolation,policy,task_us,evictions,p50_us,p90_us,p99_us,beyond_p50_us,"
-		     "beyond_p99_us");
+		     "beyond_p99_us,alone_of_native");
 	for (unsigned i = 0; i < BENCH_STAGES; i++)
 		fprintf(csv, ",%s_p50_us,%s_p90_us,%s_p99_us", bench_stage_name(i),
 			bench_stage_name(i), bench_stage_name(i));
@@ -149,16 +181,19 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	size_t count = bench_ways_plan(&e->ways, way);
 
 	printf("from the order to leave to the client gone, us\n\n"
-	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s\n",
+	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s %7s\n",
 	       "isolation", "policy", "task", "evictions", "p50", "p90", "p99", "p50 - task",
-	       "p99 - task");
+	       "p99 - task", "alone");
 	for (size_t k = 0; k < e->tasks; k++) {
-		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0)
+		uint64_t native_ns;
+
+		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0 ||
+		    time_native(e, &native_ns, err) < 0)
 			return -1;
 		if (csv && k == 0)
 			print_head(csv, e);
 		for (size_t i = 0; i < count; i++) {
-			struct figures f = { 0 };
+			struct figures f = { .native_ns = native_ns };
 
 			if (!bench_managed(way[i].share))
 				continue;
@@ -207,6 +242,7 @@ static int run(int argc, char **argv)
 		{ "short", .duration = &e.short_ns },
 		{ "long", .duration = &e.long_ns },
 		{ "every", .duration = &e.period_ns },
+		{ "guarded", .given = &e.common.stage.guarded },
 		{ "count", .number = &e.count, .least = 1, .most = BENCH_SAMPLES_MAX },
 		BENCH_MANAGED_OPTIONS(e.ways),
 		BENCH_COMMON_OPTIONS(e.common),
@@ -229,6 +265,7 @@ const struct bench_verb bench_verb_eviction = {
 		"      --count N         evictions of each (default 400)\n"
 		"      --short MS        the kernel that evicts (default 0.5)\n"
 		"      --every MS        one is due so often (default 3)\n"
-		"      --long MS         the kernel that is evicted (default 50)\n",
+		"      --long MS         the kernel that is evicted (default 50)\n"
+		"      --guarded         kernels that may be guarded, and no more\n",
 	.run = run,
 };

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include "gpushare/bench/kernel.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 
@@ -11,10 +13,33 @@ static const char ptx[] =
 #include "gpushare/bench/spin.ptx.inc"
 	;
 
+/* Behind the loads of its parameters; no lane has so large a number. */
+#define BODY "\tld.param.u32 \t%r5, [spin_param_4];\n"
+static const char leaves[] = "\t.reg .pred %leaves;\n\t.reg .b32 %lane;\n"
+			     "\tmov.u32 %lane, %tid.x;\n\tsetp.gt.u32 %leaves, %lane, %r5;\n"
+			     "\tsetp.gt.and.u32 %leaves, %lane, 1024, %leaves;\n"
+			     "\t@%leaves ret;\n\tbar.sync 0;\n";
+
 #define CALIBRATION_WAVES 24
 #define ITERATIONS_MAX (1u << 30)
 
-int bench_kernel_load(struct bench_kernel *k, struct gs_error *err)
+static int load(struct bench_kernel *k, int guarded, CUmodule *module, struct gs_error *err)
+{
+	const char *body = strstr(ptx, BODY);
+	char *text;
+	int rc;
+
+	if (!guarded)
+		return BENCH_CU(k->cu, err, cuModuleLoadData, module, ptx);
+	if (!body || asprintf(&text, "%.*s%s%s", (int)(body + strlen(BODY) - ptx), ptx, leaves,
+			      body + strlen(BODY)) < 0)
+		return gs_fail(err, "the kernel's text is not what it should be");
+	rc = BENCH_CU(k->cu, err, cuModuleLoadData, module, text);
+	free(text);
+	return rc;
+}
+
+int bench_kernel_load(struct bench_kernel *k, int guarded, struct gs_error *err)
 {
 	CUcontext context;
 	CUmodule module;
@@ -27,7 +52,7 @@ int bench_kernel_load(struct bench_kernel *k, struct gs_error *err)
 	    BENCH_CU(k->cu, err, cuDeviceGet, &k->device, 0) < 0 ||
 	    BENCH_CU(k->cu, err, cuDevicePrimaryCtxRetain, &context, k->device) < 0 ||
 	    BENCH_CU(k->cu, err, cuCtxSetCurrent, context) < 0 ||
-	    BENCH_CU(k->cu, err, cuModuleLoadData, &module, ptx) < 0 ||
+	    load(k, guarded, &module, err) < 0 ||
 	    BENCH_CU(k->cu, err, cuModuleGetFunction, &k->function, module, "spin") < 0 ||
 	    BENCH_CU(k->cu, err, cuModuleGetFunction, &k->tell, module, "tell") < 0 ||
 	    BENCH_CU(k->cu, err, cuStreamCreate, &k->stream, CU_STREAM_NON_BLOCKING) < 0 ||

@@ -21,8 +21,12 @@ struct bench_kernel {
 	uint64_t tasks;
 };
 
-/* A context on device 0, the module, a stream.  -1 with the reason. */
-int bench_kernel_load(struct bench_kernel *k, struct gs_error *err);
+/*
+ * A context on device 0, the module, a stream.  guarded: lanes of the kernel leave before a
+ * barrier, as far as anybody can tell from its code, so that it gets no better variant than
+ * a guarded one.  -1 with the reason.
+ */
+int bench_kernel_load(struct bench_kernel *k, int guarded, struct gs_error *err);
 
 /* Memory for launches of `tasks` block-tasks; the counts begin anew. */
 int bench_kernel_room(struct bench_kernel *k, uint64_t tasks, struct gs_error *err);

@@ -104,6 +104,7 @@ struct bench_page {
 	int32_t tool;              /* pid: programs whose tool is gone end */
 	uint32_t spin;             /* enough cores that waiting programs need not sleep */
 	uint32_t slots;
+	uint32_t guarded; /* bench_stage.guarded */
 	struct bench_slot slot[];
 };
 

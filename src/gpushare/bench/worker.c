@@ -34,7 +34,7 @@ static int prepare(struct worker *w, struct gs_error *err)
 	int version = 0;
 	size_t memory = 0;
 
-	if (bench_kernel_load(k, err) < 0 ||
+	if (bench_kernel_load(k, (int)w->page->guarded, err) < 0 ||
 	    BENCH_CU(k->cu, err, cuDeviceGetName, s->device, (int)sizeof(s->device), k->device) <
 		    0 ||
 	    BENCH_CU(k->cu, err, cuDeviceTotalMem, &memory, k->device) < 0 ||
