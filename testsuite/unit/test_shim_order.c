@@ -239,7 +239,7 @@ static void test_per_thread_streams_are_counted_one_by_one(void **unused)
 	}
 	finish_all();
 	EVENTUALLY(all_prepared());
-	assert_in_range(held, 2, SHIM_CONNECTIONS_N - 6);
+	assert_in_range(held, 2, SHIM_CONNECTIONS_N - 7);
 	/* All of them have been given back. */
 	assert_true(mixed(kernel, CU_STREAM_PER_THREAD, "wait", kernel, OTHER));
 }

@@ -24,9 +24,9 @@
 #include "device/shim/session.h"
 #include "device/shim/shim.h"
 
-/* One is the legacy default stream's.  Further ones: the driver's own, the signals' and the
- * relaunches'. */
-#define SHIM_CHANNELS_BUSY (SHIM_CONNECTIONS_N - 3)
+/* One is the legacy default stream's.  Further ones: the driver's own, the signals', the
+ * relaunches' and the watchers' (guarded.c). */
+#define SHIM_CHANNELS_BUSY (SHIM_CONNECTIONS_N - 4)
 
 struct shim_stream;
 

@@ -175,8 +175,8 @@ void shim_capture_relax(CUstreamCaptureMode *was);
 void shim_capture_restore(CUstreamCaptureMode was);
 
 /* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
-#define SHIM_CONNECTIONS_N 12
-#define SHIM_CONNECTIONS "12"
+#define SHIM_CONNECTIONS_N 13
+#define SHIM_CONNECTIONS "13"
 
 /* ---- suspend.c: the barrier rule ---- */
 
