@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/ptx/guard_end.h"
 #include "device/ptx/transform.h"
 #include "device/shim/shim.h"
 
@@ -216,13 +217,20 @@ static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
 {
 	(void)n, (void)options, (void)values;
 	*module = (CUmodule)0x500;
-	return called(strstr(image, PTX_PERSISTENT_SUFFIX) ? "load-transformed" : "load-original");
+	return called(strstr(image, PTX_PERSISTENT_SUFFIX) || strstr(image, PTX_GUARDED_SUFFIX) ?
+			      "load-transformed" :
+			      "load-original");
 }
 
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
 	(void)module;
-	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_VARIANT : FAKE_ORIGINAL;
+	*f = strstr(name, PTX_PERSISTENT_SUFFIX)    ? FAKE_VARIANT :
+	     strstr(name, PTX_GUARDED_SUFFIX)       ? FAKE_GUARDED :
+	     strcmp(name, "leaves") == 0	     ? FAKE_LEAVES :
+	     strcmp(name, PTX_GUARD_END) == 0       ? FAKE_END :
+	     strcmp(name, PTX_GUARD_WATCH) == 0     ? FAKE_WATCH :
+						      FAKE_ORIGINAL;
 	return CUDA_SUCCESS;
 }
 
@@ -427,14 +435,30 @@ static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsi
 	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)kernel_params;
 	if (fake_elsewhere && f == fake_elsewhere)
 		return CUDA_ERROR_INVALID_HANDLE;
+	if (f == FAKE_END)
+		return called_in((uintptr_t)stream == 0x20 ? "relaunch-end" : "launch-end", stream);
+	if (f == FAKE_WATCH)
+		return called_in("watch", stream);
 	fake_launched = f;
 	grid = gx;
 	if (extra)
 		memcpy(params, extra[1], *(size_t *)extra[3]);
+	if (f == FAKE_GUARDED)
+		return called_in((uintptr_t)stream == 0x20 ? "relaunch-guarded" : "launch-guarded",
+				 stream);
 	if (f == FAKE_VARIANT)
 		return called_in((uintptr_t)stream == 0x20 ? "relaunch-variant" : "launch-variant",
 				 stream);
 	return called_in("launch-original", stream);
+}
+
+static CUresult fake_launch_ex(const CUlaunchConfig *config, CUfunction f, void **kernel_params,
+			       void **extra)
+{
+	called(config->numAttrs == 1 ? "attribute" : "attributes");
+	return fake_launch(f, config->gridDimX, config->gridDimY, config->gridDimZ,
+			   config->blockDimX, config->blockDimY, config->blockDimZ,
+			   config->sharedMemBytes, config->hStream, kernel_params, extra);
 }
 
 static CUresult fake_graph_launch(CUgraphExec graph, CUstream stream)
@@ -539,6 +563,7 @@ void fake_driver_install(void)
 	PUT(cuEventRecord, fake_record);
 	PUT(cuStreamWaitEvent, fake_wait_event);
 	PUT(cuLaunchKernel, fake_launch);
+	PUT(cuLaunchKernelEx, fake_launch_ex);
 	PUT(cuGraphLaunch, fake_graph_launch);
 	PUT(cuLaunch, fake_launch_old);
 	PUT(cuLaunchGrid, fake_launch_grid);

@@ -17,6 +17,10 @@
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
 #define FAKE_VARIANT ((CUfunction)0x2000)
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
+#define FAKE_LEAVES ((CUfunction)0x1800)  /* a kernel "leaves" */
+#define FAKE_GUARDED ((CUfunction)0x4000) /* a guarded variant */
+#define FAKE_END ((CUfunction)0x5000)     /* what is launched behind it, and beside it */
+#define FAKE_WATCH ((CUfunction)0x6000)
 /* What was launched last; what the driver says is another context's function, NULL: nothing is. */
 extern CUfunction fake_launched, fake_elsewhere;
 /* A created stream that synchronises with the legacy default stream; every other one does not. */
@@ -35,7 +39,7 @@ void fake_driver_loads_eagerly(void);
 /* Names of the calls so far that order matters for, separated by blanks; then forget them. */
 void fake_driver_calls(char *text, size_t size);
 
-/* The parameter block and the grid of the last launch. */
+/* The parameter block and the grid of the last launch of a program's kernel. */
 const void *fake_driver_params(void);
 unsigned int fake_driver_grid(void);
 

@@ -67,6 +67,7 @@ int shim_branches(void);
 int shim_untracked(void);
 int shim_evictions(void);
 int shim_signals(void);
+int shim_guarded_launches(void);
 int shim_holds(void);
 int shim_graphs(void);
 int shim_queues(void);

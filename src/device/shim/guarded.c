@@ -39,6 +39,7 @@ struct shim_guards {
 	CUdeviceptr areas; /* GS_PAGE_SLOTS of GS_GUARD_BYTES: W of each slot, and what is behind */
 	CUfunction end, watch;
 	CUstream watchers;
+	uint32_t skip_ps; /* SKIP_PS, on this device */
 	uint32_t upper[GS_PAGE_SLOTS]; /* image of W's upper half; W is 0 before a launch if it is */
 	uint8_t seen[GS_PAGE_SLOTS];   /* the words behind W may not be zero */
 };
@@ -66,6 +67,7 @@ static int load(struct shim_context *c, struct shim_guards *g)
 	    REAL(cuStreamCreateWithPriority)(&g->watchers, CU_STREAM_NON_BLOCKING, greatest) ==
 		    CUDA_SUCCESS &&
 	    REAL(cuStreamSynchronize)(c->relaunch) == CUDA_SUCCESS) {
+		g->skip_ps = shim_emulated() ? SKIP_EMULATED_PS : SKIP_PS;
 		shim_load_module(module);
 		return 0;
 	}
@@ -281,9 +283,7 @@ static uint64_t finished(const struct shim_launch *l)
 
 static uint64_t deaf_ns(const struct shim_launch *l)
 {
-	uint64_t skip_ps = shim_emulated() ? SKIP_EMULATED_PS : SKIP_PS;
-
-	return l->nt * skip_ps / 1000 * SKIP_TIMES;
+	return l->nt * l->ctx->guards->skip_ps / 1000 * SKIP_TIMES;
 }
 
 /* Blocks that a relaunch runs before it heeds an order. */

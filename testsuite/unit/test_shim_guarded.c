@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Guarded kernels: launched with the program's grid, told to leave, launched again from what has run. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "device/ptx/guard.h"
+#include "fake_driver.h"
+#include "shim_rig.h"
+
+/* Lanes leave before a barrier. */
+static const char ptx[] =
+	".version 7.0\n.target sm_75\n.address_size 64\n"
+	".visible .entry leaves(.param .u64 p, .param .u32 n)\n{\n"
+	"\t.reg .pred %q;\n\t.reg .b32 %r<4>;\n"
+	"\tmov.u32 %r1, %tid.x;\n\tld.param.u32 %r2, [n];\n\tsetp.ge.u32 %q, %r1, %r2;\n"
+	"\t@%q ret;\n\tbar.sync 0;\n\tret;\n}\n";
+
+#define RESIDENT (FAKE_SMS * FAKE_BLOCKS_PER_SM)
+
+static CUfunction guarded;
+static struct shim_kernel *record;
+
+/* The parameters of the last launch. */
+struct sent {
+	uint64_t p;
+	uint32_t n, pad;
+	struct gs_guard guard;
+};
+
+static const struct sent *sent(void)
+{
+	return fake_driver_params();
+}
+
+static uint64_t *word(void)
+{
+	return (uint64_t *)(uintptr_t)sent()->guard.word;
+}
+
+static int setup(void **state)
+{
+	CUmodule module;
+
+	if (guarded)
+		return 0;
+	assert_int_equal(shim_rig_setup(state), 0);
+	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
+	assert_int_equal(cuModuleGetFunction(&guarded, module, "leaves"), CUDA_SUCCESS);
+	record = shim_kernel_find(guarded);
+	assert_ptr_equal(record->variant, FAKE_GUARDED);
+	assert_int_equal(record->transform, PTX_TRANSFORM_GUARDED);
+	return 0;
+}
+
+/* As the last kernel behind a launch does it. */
+static void end(struct gs_slot *slot, uint64_t done, uint32_t state)
+{
+	if (state == GS_K_DONE)
+		*word() = 0;
+	gs_page_store(slot->started, 1);
+	gs_page_store(slot->done, done);
+	gs_page_store(slot->state, state);
+}
+
+static struct gs_slot *launched(const char *calls)
+{
+	assert_int_equal(launch(guarded, LONG_GRID), CUDA_SUCCESS);
+	expect_calls(calls);
+	return active();
+}
+
+/* What it needs beside its variant is made once, with the barrier closed. */
+static void test_it_has_the_programs_grid(void **unused)
+{
+	struct gs_slot *slot;
+
+	(void)unused;
+	slot = launched("alloc batch launch-guarded launch-end wait");
+	assert_int_equal(fake_driver_grid(), LONG_GRID);
+	assert_int_equal(sent()->p, 0x1122334455667788);
+	assert_int_equal(sent()->n, 0x99aabbcc);
+	assert_int_equal(sent()->guard.base, 0);
+	assert_int_equal(sent()->guard.group, 0);
+	assert_int_equal(*word(), 0);
+	assert_int_equal(gs_page_load(slot->started), 1);
+	assert_true(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	end(launched("batch launch-guarded launch-end wait"), LONG_GRID, GS_K_DONE);
+}
+
+/* Told to leave, it goes on where it left, and gets somewhere whatever is ordered then. */
+static void test_it_goes_on(void **unused)
+{
+	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
+
+	(void)unused;
+	gs_page_store(page->grant, 0);
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	*word() = GS_GUARD_LEAVE | 400;
+	end(slot, 400, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	await_calls("write-control-0 record-control await-relaunch batch relaunch-guarded "
+		    "relaunch-end");
+	assert_int_equal(fake_driver_grid(), LONG_GRID);
+	assert_int_equal(sent()->guard.base, 400);
+	assert_int_equal(*word(), 400 + RESIDENT);
+	assert_int_equal(gs_page_load(slot->started), 1);
+	assert_int_equal(gs_page_load(slot->evictions), 1);
+	end(slot, LONG_GRID, GS_K_DONE);
+}
+
+/* It is given four times the time that all other blocks take to leave. */
+static void test_a_slice_is_worth_the_way(void **unused)
+{
+	const uint64_t tasks = 100000; /* 60 us on their way */
+	struct gs_slot *slot;
+
+	(void)unused;
+	assert_int_equal(launch(guarded, (unsigned int)tasks), CUDA_SUCCESS);
+	slot = active();
+	shim_launch_at((uint32_t)(slot - page->slot))->pace_ps = 100000; /* 0.1 us a block */
+	gs_page_store(page->grant, 0);
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	end(slot, 5000, GS_K_READY);
+	ring();
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	forget_calls();
+	ring();
+	EVENTUALLY(*word() != GS_GUARD_LEAVE);
+	assert_int_equal(*word(), 5000 + 4 * 60 * 10);
+	end(slot, tasks, GS_K_DONE);
+}
+
+/* Told to leave as it ended: the slot's next launch does not leave for that. */
+static void test_a_late_order_is_nobodys(void **unused)
+{
+	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
+
+	(void)unused;
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	gs_page_store(slot->done, LONG_GRID);
+	gs_page_store(slot->state, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	forget_calls();
+	for (uint32_t i = 0; i < 8; i++) { /* each slot that is used comes along */
+		slot = launched("batch launch-guarded launch-end wait");
+		assert_int_equal(*word(), 0);
+		end(slot, LONG_GRID, GS_K_DONE);
+		EVENTUALLY(all_prepared());
+	}
+}
+
+/* A watcher goes out before it, and the agent tells only where that has not helped. */
+static void test_a_watcher(void **unused)
+{
+	struct gs_slot *slot;
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_PROXY;
+	slot = launched("batch watch launch-guarded launch-end wait");
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	await_call("write-control-2147483648", (char[4096]) { "" }, 4096);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	/* Without one, too. */
+	forget_calls();
+	fake_driver_fail("watch", CUDA_ERROR_OUT_OF_MEMORY);
+	slot = launched("batch watch launch-guarded launch-end wait");
+	assert_false(shim_launch_at((uint32_t)(slot - page->slot))->proxy);
+	end(slot, LONG_GRID, GS_K_DONE);
+	shim_session()->signal = GS_SIGNAL_AUTO;
+}
+
+static CUresult launch_with(CUlaunchAttributeID id, unsigned int value)
+{
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n };
+	CUlaunchAttribute attr = { .id = id, .value.clusterDim = { value, 1, 1 } };
+	CUlaunchConfig config = { LONG_GRID, 1, 1, 32, 1, 1, 0, STREAM, &attr, 1 };
+
+	return cuLaunchKernelEx(&config, guarded, args, NULL);
+}
+
+static void expect_as_written(CUlaunchAttributeID id, unsigned int value, enum ptx_reason why)
+{
+	assert_int_equal(launch_with(id, value), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, guarded);
+	assert_int_equal(shim_kernel_why(record), why);
+	EVENTUALLY(all_prepared());
+	forget_calls();
+}
+
+/* Its grid and its blocks are the program's, so what is said of them holds. */
+static void test_attributes(void **unused)
+{
+	enum ptx_reason reason = record->reason;
+
+	(void)unused;
+	record->reason = PTX_REASON_NONE; /* it would be named instead of the launch's */
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1, PTX_REASON_COOPERATIVE);
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1,
+			  PTX_REASON_PDL);
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 1, PTX_REASON_PDL);
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, PTX_REASON_CLUSTER);
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, 1,
+			  PTX_REASON_LAUNCH_ATTRIBUTE);
+	record->reason = reason;
+	for (int i = 0; i < 3; i++) {
+		static const CUlaunchAttributeID none[] = {
+			CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_PRIORITY,
+			CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+		};
+
+		assert_int_equal(launch_with(none[i], 0), CUDA_SUCCESS);
+		expect_calls("batch attribute launch-guarded launch-end wait");
+		end(active(), LONG_GRID, GS_K_DONE);
+		EVENTUALLY(all_prepared());
+	}
+}
+
+/* A cluster runs or leaves as a whole, and is asked with others. */
+static void test_clusters_and_groups(void **unused)
+{
+	struct gs_slot *slot;
+
+	(void)unused;
+	record->by_cluster = 1;
+	record->group = 3;
+	assert_int_equal(launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2), CUDA_SUCCESS);
+	expect_calls("batch attribute launch-guarded launch-end wait");
+	assert_int_equal(sent()->guard.group, 3);
+	slot = active();
+	gs_page_store(page->grant, 0);
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	end(slot, 320, GS_K_READY); /* 160 clusters, 20 groups */
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(*word() != GS_GUARD_LEAVE);
+	assert_int_equal(*word(), 21); /* 4 clusters more */
+	EVENTUALLY(sent()->guard.base == 160);
+	end(slot, LONG_GRID, GS_K_DONE);
+	record->by_cluster = record->group = 0;
+}
+
+/* The driver refuses what belongs to it: nothing is left, and the next one is right. */
+static void test_a_refused_end(void **unused)
+{
+	struct gs_slot *slot;
+
+	(void)unused;
+	fake_driver_fail("launch-end", CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(launch(guarded, LONG_GRID), CUDA_ERROR_OUT_OF_MEMORY);
+	assert_true(all_prepared());
+	forget_calls();
+	*word() = 7; /* as the kernel left it */
+	for (uint32_t i = 0; i < 8; i++) {
+		slot = launched("batch launch-guarded launch-end wait");
+		assert_int_equal(*word(), 0);
+		end(slot, LONG_GRID, GS_K_DONE);
+		EVENTUALLY(all_prepared());
+	}
+}
+
+int shim_guarded_launches(void)
+{
+	const struct CMUnitTest tests[] = {
+		SHIM(test_it_has_the_programs_grid),
+		SHIM(test_it_goes_on),
+		SHIM(test_a_slice_is_worth_the_way),
+		SHIM(test_a_late_order_is_nobodys),
+		SHIM(test_a_watcher),
+		SHIM(test_attributes),
+		SHIM(test_clusters_and_groups),
+		SHIM(test_a_refused_end),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
