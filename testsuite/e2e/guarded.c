@@ -19,41 +19,40 @@
 #define ROWS 16u
 #define NEXT(x) ((x)*1664525u + 1013904223u)
 
-static const char ptx[] =
-	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry guarded(.param .u64 words, .param .u32 spin)\n"
-	"{\n"
-	"	.reg .pred %p<3>;\n"
-	"	.reg .b32 %r<12>;\n"
-	"	.reg .b64 %rd<4>;\n"
-	"	ld.param.u64 %rd1, [words];\n"
-	"	ld.param.u32 %r1, [spin];\n"
-	"	mov.u32 %r2, %tid.x;\n"
-	"	setp.gt.u32 %p1, %r2, 20;\n"
-	"	@%p1 bra OUT;\n"
-	"	bar.sync 0;\n"
-	"AGAIN:\n"
-	"	sub.u32 %r1, %r1, 1;\n"
-	"	setp.gt.s32 %p1, %r1, 0;\n"
-	"	@%p1 bra AGAIN;\n"
-	"	setp.ne.u32 %p2, %r2, 0;\n"
-	"	@%p2 bra OUT;\n"
-	"	mov.u32 %r3, %ctaid.x;\n"
-	"	mov.u32 %r4, %ctaid.y;\n"
-	"	mov.u32 %r5, %ctaid.z;\n"
-	"	mov.u32 %r6, %nctaid.x;\n"
-	"	mov.u32 %r7, %nctaid.y;\n"
-	"	mad.lo.u32 %r8, %r5, %r7, %r4;\n"
-	"	mad.lo.u32 %r9, %r8, %r6, %r3;\n"
-	"	cvta.to.global.u64 %rd2, %rd1;\n"
-	"	mul.wide.u32 %rd3, %r9, 4;\n"
-	"	add.s64 %rd2, %rd2, %rd3;\n"
-	"	ld.global.u32 %r10, [%rd2];\n"
-	"	mad.lo.s32 %r10, %r10, 1664525, 1013904223;\n"
-	"	st.global.u32 [%rd2], %r10;\n"
-	"OUT:\n"
-	"	ret;\n"
-	"}\n";
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry guarded(.param .u64 words, .param .u32 spin)\n"
+			  "{\n"
+			  "	.reg .pred %p<3>;\n"
+			  "	.reg .b32 %r<12>;\n"
+			  "	.reg .b64 %rd<4>;\n"
+			  "	ld.param.u64 %rd1, [words];\n"
+			  "	ld.param.u32 %r1, [spin];\n"
+			  "	mov.u32 %r2, %tid.x;\n"
+			  "	setp.gt.u32 %p1, %r2, 20;\n"
+			  "	@%p1 bra OUT;\n"
+			  "	bar.sync 0;\n"
+			  "AGAIN:\n"
+			  "	sub.u32 %r1, %r1, 1;\n"
+			  "	setp.gt.s32 %p1, %r1, 0;\n"
+			  "	@%p1 bra AGAIN;\n"
+			  "	setp.ne.u32 %p2, %r2, 0;\n"
+			  "	@%p2 bra OUT;\n"
+			  "	mov.u32 %r3, %ctaid.x;\n"
+			  "	mov.u32 %r4, %ctaid.y;\n"
+			  "	mov.u32 %r5, %ctaid.z;\n"
+			  "	mov.u32 %r6, %nctaid.x;\n"
+			  "	mov.u32 %r7, %nctaid.y;\n"
+			  "	mad.lo.u32 %r8, %r5, %r7, %r4;\n"
+			  "	mad.lo.u32 %r9, %r8, %r6, %r3;\n"
+			  "	cvta.to.global.u64 %rd2, %rd1;\n"
+			  "	mul.wide.u32 %rd3, %r9, 4;\n"
+			  "	add.s64 %rd2, %rd2, %rd3;\n"
+			  "	ld.global.u32 %r10, [%rd2];\n"
+			  "	mad.lo.s32 %r10, %r10, 1664525, 1013904223;\n"
+			  "	st.global.u32 [%rd2], %r10;\n"
+			  "OUT:\n"
+			  "	ret;\n"
+			  "}\n";
 
 int main(int argc, char **argv)
 {
@@ -68,9 +67,7 @@ int main(int argc, char **argv)
 	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			  &bytes, CU_LAUNCH_PARAM_END };
 	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
-	CUlaunchConfig config = {
-		blocks, ROWS, PLANES, 32, 1, 1, 0, NULL, &attribute, 1
-	};
+	CUlaunchConfig config = { blocks, ROWS, PLANES, 32, 1, 1, 0, NULL, &attribute, 1 };
 	CUdevice device;
 	CUcontext ctx;
 	CUmodule module;

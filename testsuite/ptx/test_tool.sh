@@ -41,6 +41,7 @@ expect 2 'cannot write' sh -c "'$tool' transform '$here/corpus/functions.ptx' > 
 expect 0 'lanes_leave: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/guarded.ptx"
 expect 0 'lanes_leave: as is, a thread may leave before a barrier' "$tool" --form persistent info "$here/golden/guarded.ptx"
 expect 0 'lanes_leave: sliced, a thread' "$tool" --form persistent,sliced info "$here/golden/guarded.ptx"
+expect 0 'lanes_leave: sliced.*; the shim launches no sliced variants$' "$tool" --form sliced info "$here/golden/guarded.ptx"
 expect 0 '^.visible .entry triad__gpushare_s(' "$tool" --form sliced transform "$here/corpus/stream.ptx"
 expect 0 'missed: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/missed.ptx"
 expect 0 'missed: persistent.*, barriers that threads may miss, needs rows of whole warps' "$tool" -f all,sync-aware info "$here/golden/missed.ptx"

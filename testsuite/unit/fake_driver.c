@@ -225,12 +225,12 @@ static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
 	(void)module;
-	*f = strstr(name, PTX_PERSISTENT_SUFFIX)    ? FAKE_VARIANT :
-	     strstr(name, PTX_GUARDED_SUFFIX)       ? FAKE_GUARDED :
-	     strcmp(name, "leaves") == 0	     ? FAKE_LEAVES :
-	     strcmp(name, PTX_GUARD_END) == 0       ? FAKE_END :
-	     strcmp(name, PTX_GUARD_WATCH) == 0     ? FAKE_WATCH :
-						      FAKE_ORIGINAL;
+	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_VARIANT :
+	     strstr(name, PTX_GUARDED_SUFFIX)    ? FAKE_GUARDED :
+	     strcmp(name, "leaves") == 0         ? FAKE_LEAVES :
+	     strcmp(name, PTX_GUARD_END) == 0    ? FAKE_END :
+	     strcmp(name, PTX_GUARD_WATCH) == 0  ? FAKE_WATCH :
+						   FAKE_ORIGINAL;
 	return CUDA_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Guarded kernels: launched with the program's grid, told to leave, launched again from what has run. */
+/* Guarded kernels: launched with the program's grid, told to leave, launched again from what has
+ * run. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,7 +132,8 @@ static void test_a_slice_is_worth_the_way(void **unused)
 	(void)unused;
 	assert_int_equal(launch(guarded, (unsigned int)tasks), CUDA_SUCCESS);
 	slot = active();
-	shim_launch_at((uint32_t)(slot - page->slot))->pace_ps = 100000; /* 0.1 us a block */
+	shim_launch_at((uint32_t)(slot - page->slot))->progress.block_ps =
+		100000; /* 0.1 us a block */
 	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
@@ -218,8 +220,7 @@ static void test_attributes(void **unused)
 	(void)unused;
 	record->reason = PTX_REASON_NONE; /* it would be named instead of the launch's */
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1, PTX_REASON_COOPERATIVE);
-	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1,
-			  PTX_REASON_PDL);
+	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1, PTX_REASON_PDL);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 1, PTX_REASON_PDL);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, PTX_REASON_CLUSTER);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, 1,
@@ -244,8 +245,8 @@ static void test_clusters_and_groups(void **unused)
 	struct gs_slot *slot;
 
 	(void)unused;
-	record->by_cluster = 1;
-	record->group = 3;
+	record->needs.by_cluster = 1;
+	record->needs.group = 3;
 	assert_int_equal(launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2), CUDA_SUCCESS);
 	expect_calls("batch attribute launch-guarded launch-end wait");
 	assert_int_equal(sent()->guard.group, 3);
@@ -261,7 +262,7 @@ static void test_clusters_and_groups(void **unused)
 	assert_int_equal(*word(), 21); /* 4 clusters more */
 	EVENTUALLY(sent()->guard.base == 160);
 	end(slot, LONG_GRID, GS_K_DONE);
-	record->by_cluster = record->group = 0;
+	record->needs.by_cluster = record->needs.group = 0;
 }
 
 /* The driver refuses what belongs to it: nothing is left, and the next one is right. */

@@ -85,9 +85,9 @@ static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 	int variant = strstr(name, PTX_PERSISTENT_SUFFIX) != NULL;
 
 	functions_of_variants += variant;
-	*f = (CUfunction)((uintptr_t)module + (variant				 ? 0x20 :
+	*f = (CUfunction)((uintptr_t)module + (variant                          ? 0x20 :
 					       strstr(name, PTX_GUARDED_SUFFIX) ? 0x50 :
-										   0x10));
+										  0x10));
 	return CUDA_SUCCESS;
 }
 
@@ -288,7 +288,8 @@ static void variants_made_beforehand(void **unused)
 	ptx_transformed_free(t);
 }
 
-/* Warps that leave before a barrier: a guarded variant, and the report says why not a better one. */
+/* Warps that leave before a barrier: a guarded variant, and the report says why not a better one.
+ */
 static void warps_leave(void **unused)
 {
 	static const char leaves[] =

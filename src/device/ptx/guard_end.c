@@ -59,7 +59,8 @@ const char ptx_guard_module[] =
 	"\tmov.b64 {%r6, %r7}, %d4;\n"
 	"\tst.relaxed.sys.global.v4.u32 [%d1], {%r4, %r5, %r6, %r7};\n"
 	"\tret;\n}\n\n"
-	".visible .entry " PTX_GUARD_WATCH "(.param .u64 word, .param .u64 slot, .param .u64 done,\n"
+	".visible .entry " PTX_GUARD_WATCH
+	"(.param .u64 word, .param .u64 slot, .param .u64 done,\n"
 	"\t.param .u32 end)\n{\n"
 	"\t.reg .pred %p;\n\t.reg .b32 %r<4>;\n\t.reg .b64 %d<3>;\n"
 	"\tld.param.u64 %d0, [word];\n"

@@ -14,7 +14,7 @@
 #include "common/thread.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/pool.h"
 #include "device/shim/request.h"
 #include "device/shim/untracked.h"
@@ -101,8 +101,8 @@ static CUresult copy_limits(const struct agent *a)
 
 		while (*word != a->limit[i].writeValue.value)
 			word++;
-		rc = REAL(cuMemcpyHtoDAsync_v2)(a->limit[i].writeValue.address, word,
-						sizeof(*word), a->limit_ctx->control);
+		rc = REAL(cuMemcpyHtoDAsync_v2)(a->limit[i].writeValue.address, word, sizeof(*word),
+						a->limit_ctx->control);
 	}
 	return rc;
 }
@@ -131,7 +131,7 @@ static void set_limit(struct agent *a, struct shim_launch *l, int leave)
 	struct shim_signal to;
 	uint32_t value;
 
-	l->form->signal(l, &to);
+	l->transform->signal(l, &to);
 	value = leave ? to.leave : to.stay;
 	if (a->limit_ctx != l->ctx)
 		flush_limits(a);
@@ -155,7 +155,7 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 	if (l->signalled_ns &&
 	    (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
 		return;
-	if (!l->proxy || !started || (l->signalled_ns && l->form == &shim_guarded))
+	if (!l->proxy || !started || (l->signalled_ns && l->transform->doubtful_proxy))
 		set_limit(a, l, 1);
 	l->signals = started ? 0 : l->signals + 1;
 	l->signalled_ns = now;
@@ -199,11 +199,11 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 
 	l->signalled_ns = 0;
 	l->signals = 0;
-	l->form->signal(l, &to);
+	l->transform->signal(l, &to);
 	if (l->unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
 		rc = settle_limit(a, l);
 	if (rc == CUDA_SUCCESS)
-		rc = l->form->resume(a->session, l);
+		rc = l->transform->resume(a->session, l);
 	if (rc == CUDA_SUCCESS && gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
 		gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
 	return rc;
@@ -235,8 +235,8 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 			      1); /* as it was: so the daemon knows that it is ours to let go */
 		return;
 	}
-	l->out_ns = now;
-	l->began = done;
+	l->progress.out_ns = now;
+	l->progress.began = done;
 	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(a, l);
@@ -257,16 +257,16 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 }
 
 /* It has left: whatever it waited for, no block took longer. */
-static void learn_pace(struct shim_launch *l, uint64_t now)
+static void learn_progress(struct shim_launch *l, uint64_t now)
 {
 	uint64_t done = gs_page_load(l->slot->done), ps;
 
-	if (!l->out_ns || done <= l->began)
+	if (!l->progress.out_ns || done <= l->progress.began)
 		return;
-	ps = (now - l->out_ns) * 1000 / (done - l->began);
-	if (!l->pace_ps || ps < l->pace_ps)
-		l->pace_ps = ps;
-	l->out_ns = 0;
+	ps = (now - l->progress.out_ns) * 1000 / (done - l->progress.began);
+	if (!l->progress.block_ps || ps < l->progress.block_ps)
+		l->progress.block_ps = ps;
+	l->progress.out_ns = 0;
 }
 
 /* Asked for now and then while launches are out. */
@@ -305,7 +305,7 @@ static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
 	if (state == GS_K_READY)
-		learn_pace(l, now);
+		learn_progress(l, now);
 	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(a->session->page->grant) ||
 							    shim_session_forsaken(a->session))))

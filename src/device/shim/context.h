@@ -45,7 +45,7 @@ struct shim_context {
 	CUstream relaunch;
 	CUevent settled;       /* between the two: no signal is on its way any more */
 	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
-	uint32_t *word; /* pinned: an order's values, to copy one from (agent.c); or NULL */
+	uint32_t *word;        /* pinned: an order's values, to copy one from (agent.c); or NULL */
 };
 
 /*

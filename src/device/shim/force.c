@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/origin.h"
 
 /* How often it looks: kernels begin and end on the GPU without telling anybody. */
@@ -91,14 +91,15 @@ static uint64_t distance(const struct shim_force_plan *plan, const struct shim_l
 	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->slot->seq)) ^ done) % most;
 }
 
-/* On a thread of the device: the order is given, as the launch's next use of the block must know. */
+/* On a thread of the device: the order is given, as the launch's next use of the block must know.
+ */
 static void told(void *user)
 {
 	struct shim_launch *l = user;
 
 	struct shim_signal to;
 
-	l->form->signal(l, &to);
+	l->transform->signal(l, &to);
 	__atomic_store_n(to.image, to.leave, __ATOMIC_RELEASE);
 	gs_slot_move(l->slot, GS_K_RUNNING, GS_K_TOEVICT);
 }
@@ -116,7 +117,7 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		shim_notice("evictions after block-tasks need the emulated device");
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	l->form->signal(l, &to);
+	l->transform->signal(l, &to);
 	return emulated->watch(to.counter, done + distance(&s->force, l, done), to.word, to.leave,
 			       told, l);
 }

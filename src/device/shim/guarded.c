@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Launches of guarded variants, made from PTX or from machine code
- * (device/ptx/guard.h); see form.h.
+ * (device/ptx/guard.h); see transforms.h.
  *
  * A launch has the program's grid, and behind it in its stream a kernel that reads
  * W and tells the slot READY or DONE.  The order to leave comes from a watcher, a
@@ -20,12 +20,13 @@
 
 #include "device/ptx/guard.h"
 #include "device/ptx/guard_end.h"
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/loading.h"
 #include "device/shim/origin.h"
 #include "device/shim/request.h"
 
-/* What a block takes to leave, one that ran earlier or is to run later: 0.6 ms a million on an H200. */
+/* What a block takes to leave, one that ran earlier or is to run later: 0.6 ms a million on an
+ * H200. */
 #define SKIP_PS 600
 #define SKIP_EMULATED_PS 1000000
 #define SKIP_TIMES 4
@@ -40,8 +41,9 @@ struct shim_guards {
 	CUfunction end, watch;
 	CUstream watchers;
 	uint32_t skip_ps; /* SKIP_PS, on this device */
-	uint32_t upper[GS_PAGE_SLOTS]; /* image of W's upper half; W is 0 before a launch if it is */
-	uint8_t seen[GS_PAGE_SLOTS];   /* the words behind W may not be zero */
+	uint32_t
+		upper[GS_PAGE_SLOTS]; /* image of W's upper half; W is 0 before a launch if it is */
+	uint8_t seen[GS_PAGE_SLOTS];  /* the words behind W may not be zero */
 };
 
 static struct shim_guards cannot; /* of a context that has no room for any */
@@ -99,7 +101,7 @@ static int equip(struct shim_context *c, int closed)
 }
 
 /* The variant has the program's grid and blocks, so what is said of them holds for it. */
-static int carries(const struct shim_kernel *k, const CUlaunchAttribute *attr)
+static int honours(const struct shim_kernel *k, const CUlaunchAttribute *attr)
 {
 	const CUlaunchAttributeValue *v = &attr->value;
 
@@ -114,7 +116,8 @@ static int carries(const struct shim_kernel *k, const CUlaunchAttribute *attr)
 	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
 		return 1;
 	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* a cluster runs or leaves as a whole */
-		return k->by_cluster || v->clusterDim.x * v->clusterDim.y * v->clusterDim.z == 1;
+		return k->needs.by_cluster ||
+		       v->clusterDim.x * v->clusterDim.y * v->clusterDim.z == 1;
 	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* all blocks at once: some could not leave */
 		return !v->cooperative;
 	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* its end is not the grid's */
@@ -132,12 +135,13 @@ static uint32_t unit_of(const struct shim_launch *l)
 						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
 	uint32_t unit = 1;
 
-	if (!l->kernel->by_cluster)
+	if (!l->kernel->needs.by_cluster)
 		return 1;
-	for (unsigned int i = 0; i < l->nattr; i++)
-		if (l->attr[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			return l->attr[i].value.clusterDim.x * l->attr[i].value.clusterDim.y *
-			       l->attr[i].value.clusterDim.z;
+	for (unsigned int i = 0; i < l->guard.nattr; i++)
+		if (l->guard.attr[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			return l->guard.attr[i].value.clusterDim.x *
+			       l->guard.attr[i].value.clusterDim.y *
+			       l->guard.attr[i].value.clusterDim.z;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int n = 0;
 
@@ -152,25 +156,25 @@ static int keep_attributes(struct shim_launch *l, const CUlaunchConfig *config)
 {
 	unsigned int n = config && config->attrs ? config->numAttrs : 0;
 
-	if (n > l->attr_room) {
-		CUlaunchAttribute *grown = realloc(l->attr, n * sizeof(*grown));
+	if (n > l->guard.attr_room) {
+		CUlaunchAttribute *grown = realloc(l->guard.attr, n * sizeof(*grown));
 
 		if (!grown)
 			return -1;
-		l->attr = grown;
-		l->attr_room = n;
+		l->guard.attr = grown;
+		l->guard.attr_room = n;
 	}
 	if (n)
-		memcpy(l->attr, config->attrs, n * sizeof(*l->attr));
-	l->nattr = n;
+		memcpy(l->guard.attr, config->attrs, n * sizeof(*l->guard.attr));
+	l->guard.nattr = n;
 	return 0;
 }
 
 static void put_guard(struct shim_launch *l, uint64_t base)
 {
-	const struct gs_guard guard = { word_of(l), base, l->group };
+	const struct gs_guard guard = { word_of(l), base, l->guard.group };
 
-	memcpy(l->params + l->kernel->ctl_offset, &guard, sizeof(guard));
+	memcpy(l->packed.bytes + l->kernel->ctl_offset, &guard, sizeof(guard));
 }
 
 static CUdeviceptr started_of(const struct shim_launch *l)
@@ -188,9 +192,9 @@ static int fits(struct shim_launch *l, const struct shim_request *r)
 {
 	if (keep_attributes(l, r->config) < 0)
 		return 0;
-	l->unit = unit_of(l);
-	l->group = l->kernel->group;
-	return l->unit && l->nt / l->unit <= UINT32_MAX;
+	l->guard.unit = unit_of(l);
+	l->guard.group = l->kernel->needs.group;
+	return l->guard.unit && l->nt / l->guard.unit <= UINT32_MAX;
 }
 
 static void prepare(const struct shim_session *s, struct shim_launch *l)
@@ -228,19 +232,21 @@ static CUresult launch_kernel(struct shim_launch *l, CUstream stream)
 {
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->params,
+		l->packed.bytes,
 		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->params_len,
+		&l->packed.len,
 		CU_LAUNCH_PARAM_END,
 	};
-	CUlaunchConfig config = { l->grid[0],  l->grid[1], l->grid[2], l->block[0], l->block[1],
-				  l->block[2], l->shared,  stream,     l->attr,     l->nattr };
+	CUlaunchConfig config = { l->dims.grid[0],  l->dims.grid[1],  l->dims.grid[2],
+				  l->dims.block[0], l->dims.block[1], l->dims.block[2],
+				  l->dims.shared,   stream,           l->guard.attr,
+				  l->guard.nattr };
 
-	if (l->nattr)
+	if (l->guard.nattr)
 		return REAL(cuLaunchKernelEx)(&config, l->kernel->variant, NULL, extra);
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->grid[0], l->grid[1], l->grid[2],
-				    l->block[0], l->block[1], l->block[2], l->shared, stream, NULL,
-				    extra);
+	return REAL(cuLaunchKernel)(l->kernel->variant, l->dims.grid[0], l->dims.grid[1],
+				    l->dims.grid[2], l->dims.block[0], l->dims.block[1],
+				    l->dims.block[2], l->dims.shared, stream, NULL, extra);
 }
 
 static CUresult launch(struct shim_launch *l, CUstream stream)
@@ -248,8 +254,8 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
-	uint32_t group = l->group;
-	void *end[] = { &word, &slot, &done, &l->nt, &l->unit, &group };
+	uint32_t group = l->guard.group;
+	void *end[] = { &word, &slot, &done, &l->nt, &l->guard.unit, &group };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (l->proxy)
@@ -289,22 +295,23 @@ static uint64_t deaf_ns(const struct shim_launch *l)
 /* Blocks that a relaunch runs before it heeds an order. */
 static uint64_t deaf_blocks(const struct shim_launch *l)
 {
-	uint64_t block_ps = l->time->tpt_ps ? l->time->tpt_ps : l->pace_ps;
+	uint64_t block_ps = l->time->tpt_ps ? l->time->tpt_ps : l->progress.block_ps;
 	uint64_t n = block_ps ? deaf_ns(l) * 1000 / block_ps : 0;
 
-	return n > l->workers ? n : l->workers;
+	return n > l->dims.workers ? n : l->dims.workers;
 }
 
 static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 {
 	CUstreamBatchMemOpParams write[2];
-	uint64_t units = (l->nt + l->unit - 1) / l->unit, done = finished(l), n;
+	uint64_t units = (l->nt + l->guard.unit - 1) / l->guard.unit, done = finished(l), n;
 
 	(void)s;
-	n = (done + deaf_blocks(l) + l->unit - 1) / l->unit;
+	n = (done + deaf_blocks(l) + l->guard.unit - 1) / l->guard.unit;
 	n = n < units ? n : units;
-	put_guard(l, done / l->unit);
-	shim_write_op(write, 0, 64, word_of(l), (n + (1ull << l->group) - 1) >> l->group);
+	put_guard(l, done / l->guard.unit);
+	shim_write_op(write, 0, 64, word_of(l),
+		      (n + (1ull << l->guard.group) - 1) >> l->guard.group);
 	shim_write_op(write, 1, 32, started_of(l), 1);
 	return REAL(cuStreamBatchMemOp_v2)(l->ctx->relaunch, 2, write, 0);
 }
@@ -315,10 +322,11 @@ static void forget(struct shim_launch *l)
 	__atomic_store_n(&l->ctx->guards->upper[l->index], 1, __ATOMIC_RELEASE);
 }
 
-const struct shim_form shim_guarded = {
+static const struct shim_transform guarded = {
 	.param_bytes = GS_GUARD_PARAM_BYTES,
+	.doubtful_proxy = 1,
 	.equip = equip,
-	.carries = carries,
+	.honours = honours,
 	.fits = fits,
 	.prepare = prepare,
 	.launch = launch,
@@ -327,3 +335,8 @@ const struct shim_form shim_guarded = {
 	.forget = forget,
 	.deaf_ns = deaf_ns,
 };
+
+static void __attribute__((constructor)) add(void)
+{
+	shim_transform_add(PTX_TRANSFORM_GUARDED, &guarded);
+}

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/shim/form.h"
 #include "device/shim/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
@@ -134,7 +133,7 @@ int shim_module_has_variants(const void *module)
 	for (m = modules; m && m->handle != module; m = m->next)
 		;
 	for (uint32_t i = 0; m && m->t && i < m->t->nkernel; i++)
-		has |= shim_form_of(m->t->kernel[i].transform) != NULL;
+		has |= shim_launches(m->t->kernel[i].transform);
 	pthread_mutex_unlock(&lock);
 	return has;
 }
@@ -251,8 +250,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	const struct ptx_kernel *d = described(module, name, &content, &why);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
-	int formed = d && shim_form_of(d->transform);
-	CUfunction variant = formed ? variant_of(module, library, name, d->transform) : NULL;
+	int launches = d && shim_launches(d->transform);
+	CUfunction variant = launches ? variant_of(module, library, name, d->transform) : NULL;
 
 	/* The driver gives the number of an unloaded kernel to another one, whose variant is
 	 * another. */
@@ -273,9 +272,9 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->param_offset = d->param_offset;
 		k->param_size = d->param_size;
 		k->ctl_offset = d->ctl_offset;
-		k->whole_warps = d->whole_warps && d->transform == PTX_TRANSFORM_PERSISTENT;
+		k->needs.whole_warps = d->whole_warps && d->transform == PTX_TRANSFORM_PERSISTENT;
 		k->variant = variant;
-		if (formed && !k->variant) {
+		if (launches && !k->variant) {
 			k->transform = PTX_TRANSFORM_AS_IS;
 			k->reason = PTX_REASON_NO_VARIANT;
 		}
@@ -318,7 +317,7 @@ void shim_kernel_alias(const void *known, const void *handle)
 	k->param_offset = from->param_offset;
 	k->param_size = from->param_size;
 	k->ctl_offset = from->ctl_offset;
-	k->whole_warps = from->whole_warps;
+	k->needs = from->needs;
 	k->number = from->number;
 	k->content = from->content;
 	k->registers = from->registers ? from->registers : registers_of(handle, 0);

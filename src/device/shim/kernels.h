@@ -19,6 +19,19 @@ struct shim_loaded;
 /* Shapes that are told apart; the last entry is that of all others. */
 #define SHIM_DIMS_MAX 6
 
+/* What launches of the variant must know. */
+struct shim_needs {
+	uint8_t whole_warps; /* blocks whose warps are rows of threads (transform.h) */
+	uint8_t by_cluster;  /* its guard asks by cluster, not by block... */
+	uint8_t group;       /* ...and by 2^group of them (device/ptx/guard.h) */
+};
+
+/* Does the shim launch variants of that transform? */
+static inline int shim_launches(enum ptx_transform_kind transform)
+{
+	return transform == PTX_TRANSFORM_PERSISTENT || transform == PTX_TRANSFORM_GUARDED;
+}
+
 struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
 	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel of the original */
@@ -55,10 +68,7 @@ struct shim_kernel {
 	uint32_t nparam;
 	const uint32_t *param_offset, *param_size;
 	uint32_t ctl_offset;
-	uint8_t by_cluster; /* the guard of the variant asks by cluster, not by block... */
-	uint8_t group;      /* ...and by 2^group of them (device/ptx/guard.h) */
-	uint8_t whole_warps; /* the variant wants blocks whose warps are rows of threads
-				(transform.h) */
+	struct shim_needs needs;
 	uint32_t registers;  /* of a thread of the original; 0: not known */
 	uint64_t content;    /* hash of the module's PTX; 0: not known */
 	const void *library; /* of a library's kernel; NULL: it is a function, or not known */

@@ -19,7 +19,7 @@
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/graph.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
@@ -209,7 +209,7 @@ CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	CUresult rc = shim_force_arm(shim_session_peek(), l);
 
-	return rc == CUDA_SUCCESS ? l->form->launch(l, stream) : rc;
+	return rc == CUDA_SUCCESS ? l->transform->launch(l, stream) : rc;
 }
 
 static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_request *r)
@@ -347,7 +347,7 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 static void refused(struct shim_launch *l, const struct shim_request *r)
 {
 	if (l->evictable)
-		l->form->forget(l);
+		l->transform->forget(l);
 	if (l->preenqueued && end_wait(l, r)) {
 		atomic_store(&l->enqueued, 1);
 		return;
@@ -416,7 +416,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 		shim_fault_seen(c, rc);
 		refused(l, r);
 	} else {
-		l->out_ns = gs_clock_ns();
+		l->progress.out_ns = gs_clock_ns();
 		atomic_store(&l->enqueued, 1);
 	}
 	/* Not before: who is neither inside nor enqueued has nothing to do. */

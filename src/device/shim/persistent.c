@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches of persistent variants (device/ptx/ctl.h); see form.h. */
+/* Launches of persistent variants (device/ptx/ctl.h); see transforms.h. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <string.h>
 
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/request.h"
 
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
@@ -41,8 +41,9 @@ static uint32_t aim_ns(const struct shim_session *s)
 static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 {
 	if (s->signal != GS_SIGNAL_AUTO)
-		return s->signal == GS_SIGNAL_PROXY && l->workers > 1;
-	return l->workers >= 2 * (unsigned int)l->ctx->sms && l->nt / l->workers >= PROXY_WAVES;
+		return s->signal == GS_SIGNAL_PROXY && l->dims.workers > 1;
+	return l->dims.workers >= 2 * (unsigned int)l->ctx->sms &&
+	       l->nt / l->dims.workers >= PROXY_WAVES;
 }
 
 /*
@@ -58,7 +59,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	unsigned int n = 0;
 
 	l->proxy = (uint8_t)has_proxy(s, l);
-	memcpy(l->params + l->kernel->ctl_offset, &ctl, sizeof(ctl));
+	memcpy(l->packed.bytes + l->kernel->ctl_offset, &ctl, sizeof(ctl));
 #define UPDATE(bits, field, v) \
 	do { \
 		if (image->field != (v)) { \
@@ -69,10 +70,10 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 		} \
 	} while (0)
 	UPDATE(64, total, l->nt);
-	UPDATE(32, nctaid[0], l->grid[0]);
-	UPDATE(32, nctaid[1], l->grid[1]);
-	UPDATE(32, nctaid[2], l->grid[2]);
-	UPDATE(32, workers, l->workers);
+	UPDATE(32, nctaid[0], l->dims.grid[0]);
+	UPDATE(32, nctaid[1], l->dims.grid[1]);
+	UPDATE(32, nctaid[2], l->dims.grid[2]);
+	UPDATE(32, workers, l->dims.workers);
 	UPDATE(32, proxy, l->proxy);
 	UPDATE(32, chunk_ns, aim);
 	/* The last launch of this block may have been told to leave as it ended. */
@@ -85,14 +86,15 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 {
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->params,
+		l->packed.bytes,
 		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->params_len,
+		&l->packed.len,
 		CU_LAUNCH_PARAM_END,
 	};
 
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->workers, 1, 1, l->block[0], l->block[1],
-				    l->block[2], l->shared, stream, NULL, extra);
+	return REAL(cuLaunchKernel)(l->kernel->variant, l->dims.workers, 1, 1, l->dims.block[0],
+				    l->dims.block[1], l->dims.block[2], l->dims.shared, stream,
+				    NULL, extra);
 }
 
 static void signal_of(const struct shim_launch *l, struct shim_signal *to)
@@ -135,7 +137,7 @@ static uint64_t deaf_ns(const struct shim_launch *l)
 	return 2 * (uint64_t)image_of(l)->chunk_ns;
 }
 
-const struct shim_form shim_persistent = {
+static const struct shim_transform persistent = {
 	.param_bytes = sizeof(CUdeviceptr),
 	.equip = equip,
 	.fits = fits,
@@ -146,3 +148,8 @@ const struct shim_form shim_persistent = {
 	.forget = forget,
 	.deaf_ns = deaf_ns,
 };
+
+static void __attribute__((constructor)) add(void)
+{
+	shim_transform_add(PTX_TRANSFORM_PERSISTENT, &persistent);
+}

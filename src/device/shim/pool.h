@@ -14,7 +14,34 @@
  * slice is spent awake. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
 
-struct shim_form;
+struct shim_transform;
+
+/* The program's grid and blocks, dynamic shared memory, and the blocks that the GPU holds at once.
+ */
+struct shim_dims_out {
+	unsigned int grid[3], block[3], shared, workers;
+};
+
+/* The kernel's parameter block, with the transform's own parameter behind the program's. */
+struct shim_packed {
+	unsigned char *bytes;
+	size_t len, room;
+};
+
+/* Of a guarded launch. */
+struct shim_guard {
+	uint32_t unit;           /* blocks that leave together */
+	uint32_t group;          /* log2 of the units asked together */
+	CUlaunchAttribute *attr; /* as the program launched it */
+	unsigned int nattr, attr_room;
+};
+
+/* How fast an evicted kernel is at most. */
+struct shim_progress {
+	uint64_t out_ns;   /* when it went out; 0: it is not on its way */
+	uint64_t began;    /* block-tasks that were finished then */
+	uint64_t block_ps; /* the shortest time that one has taken so far; 0: not known */
+};
 
 struct shim_launch {
 	_Atomic int taken; /* enum below */
@@ -22,20 +49,16 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_time *time; /* of its blocks' shape */
-	const struct shim_form *form; /* evictable: of its variant */
-	unsigned int grid[3], block[3], shared, workers;
-	unsigned char *params; /* the kernel's parameter block, the form's parameter included */
-	size_t params_len, params_room;
+	struct shim_time *time;                 /* of its blocks' shape */
+	const struct shim_transform *transform; /* evictable: of its variant */
+	struct shim_dims_out dims;
+	struct shim_packed packed;
 	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
-	uint8_t group; /* guarded: log2 of the units asked together */
-	uint32_t unit; /* guarded: blocks that leave together */
+	struct shim_guard guard;
 	uint32_t ends; /* evictable: what the control block's `done` is when it has ended */
-	CUlaunchAttribute *attr; /* guarded: as the program launched it */
-	unsigned int nattr, attr_room;
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
@@ -51,11 +74,9 @@ struct shim_launch {
 	struct shim_stream *in;    /* its stream, until it is enqueued; or NULL (channels.h) */
 	_Atomic uint32_t branches; /* of a graph: those that are counted (channels.h) */
 	_Atomic int enqueued;      /* the agent may relaunch it */
-	uint64_t out_ns;           /* when it went out; 0: it is not on its way */
-	uint64_t began;            /* block-tasks that were finished then */
-	uint64_t pace_ps; /* a block-task took so long at most; of an evicted one; 0: not known */
-	uint64_t signalled_ns;     /* agent: when it last sent the eviction signal; 0: not */
-	uint32_t signals;          /* agent: how often, before the kernel started */
+	struct shim_progress progress;
+	uint64_t signalled_ns; /* agent: when it last sent the eviction signal; 0: not */
+	uint32_t signals;      /* agent: how often, before the kernel started */
 	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
 	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */

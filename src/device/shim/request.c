@@ -9,7 +9,7 @@
 
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
-#include "device/shim/form.h"
+#include "device/shim/transforms.h"
 #include "device/shim/order.h"
 #include "device/shim/queue.h"
 #include "device/shim/untracked.h"
@@ -92,27 +92,28 @@ static unsigned int workers_of(struct shim_kernel *k, const struct shim_request 
 	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
 }
 
-/* The parameter block: the program's parameters, and room for the form's. */
+/* The parameter block: the program's parameters, and room for the transform's. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
 	const struct shim_kernel *k = l->kernel;
-	size_t len = k->ctl_offset + l->form->param_bytes;
+	size_t len = k->ctl_offset + l->transform->param_bytes;
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
-	if (l->params_room < len) {
-		unsigned char *grown = realloc(l->params, len);
+	if (l->packed.room < len) {
+		unsigned char *grown = realloc(l->packed.bytes, len);
 
 		if (!grown)
 			return -1;
-		l->params = grown;
-		l->params_room = len;
+		l->packed.bytes = grown;
+		l->packed.room = len;
 	}
-	l->params_len = len;
-	memset(l->params, 0, len);
+	l->packed.len = len;
+	memset(l->packed.bytes, 0, len);
 	if (r->params) {
 		for (uint32_t i = 0; i < k->nparam; i++)
-			memcpy(l->params + k->param_offset[i], r->params[i], k->param_size[i]);
+			memcpy(l->packed.bytes + k->param_offset[i], r->params[i],
+			       k->param_size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -127,29 +128,11 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 		if (!from || (k->nparam &&
 			      n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
 			return -1;
-		memcpy(l->params, from, n < k->ctl_offset ? n : k->ctl_offset);
+		memcpy(l->packed.bytes, from, n < k->ctl_offset ? n : k->ctl_offset);
 	} else if (k->nparam) {
 		return -1;
 	}
 	return 0;
-}
-
-unsigned int shim_write_op(CUstreamBatchMemOpParams *op, unsigned int n, int bits, CUdeviceptr at,
-			   uint64_t value)
-{
-	memset(&op[n], 0, sizeof(op[n]));
-	op[n].writeValue.operation = bits == 64 ? CU_STREAM_MEM_OP_WRITE_VALUE_64 :
-						  CU_STREAM_MEM_OP_WRITE_VALUE_32;
-	op[n].writeValue.address = at;
-	op[n].writeValue.value64 = value;
-	return n + 1;
-}
-
-const struct shim_form *shim_form_of(enum ptx_transform_kind transform)
-{
-	return transform == PTX_TRANSFORM_PERSISTENT ? &shim_persistent :
-	       transform == PTX_TRANSFORM_GUARDED    ? &shim_guarded :
-						       NULL;
 }
 
 void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
@@ -195,11 +178,11 @@ static enum ptx_reason reason_of(CUlaunchAttributeID id)
  * refuses. */
 static enum ptx_reason attribute_reason(const struct shim_kernel *k, const CUlaunchConfig *config)
 {
-	const struct shim_form *form = shim_form_of(k->transform);
+	const struct shim_transform *t = shim_transform_of(k->transform);
 	enum ptx_reason why = config->attrs ? PTX_REASON_NONE : PTX_REASON_LAUNCH_ATTRIBUTE;
 
 	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
-		if (form->carries && form->carries(k, &config->attrs[i]))
+		if (t->honours && t->honours(k, &config->attrs[i]))
 			continue;
 		why = reason_of(config->attrs[i].id);
 		if (why != PTX_REASON_LAUNCH_ATTRIBUTE)
@@ -223,7 +206,7 @@ static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_requ
 		return PTX_REASON_ARGUMENTS;
 	if (r->config && attribute_reason(k, r->config) != PTX_REASON_NONE)
 		return attribute_reason(k, r->config);
-	if (k->whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+	if (k->needs.whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
 	return PTX_REASON_NONE;
 }
@@ -238,13 +221,13 @@ static int is_grid(const unsigned int grid[3])
 /* Behind the barrier, where something must be loaded or grow first. */
 static int is_equipped(struct shim_launch *l)
 {
-	int is = l->form->equip(l->ctx, 0);
+	int is = l->transform->equip(l->ctx, 0);
 
 	if (is && !shim_request_grows(l->ctx, l->kernel, 1))
 		return is > 0;
 	l->in_barrier = 1;
 	shim_barrier_enter(0);
-	return (is ? is : l->form->equip(l->ctx, 1)) > 0;
+	return (is ? is : l->transform->equip(l->ctx, 1)) > 0;
 }
 
 enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
@@ -258,13 +241,13 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
-	l->form = shim_form_of(k->transform);
-	l->workers = workers_of(k, r, l->ctx);
-	if (l->workers == 0)
+	l->transform = shim_transform_of(k->transform);
+	l->dims.workers = workers_of(k, r, l->ctx);
+	if (l->dims.workers == 0)
 		return PTX_REASON_OCCUPANCY;
-	if (l->nt <= l->workers)
+	if (l->nt <= l->dims.workers)
 		return PTX_REASON_ONE_WAVE;
-	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->form->fits(l, r))
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l, r))
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);
@@ -277,18 +260,18 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		shim_blocked_end(l->stream, l->legacy);
 		return PTX_REASON_STREAMS;
 	}
-	memcpy(l->grid, r->grid, sizeof(l->grid));
-	memcpy(l->block, r->block, sizeof(l->block));
-	l->shared = r->shared;
-	l->form->prepare(s, l);
+	memcpy(l->dims.grid, r->grid, sizeof(l->dims.grid));
+	memcpy(l->dims.block, r->block, sizeof(l->dims.block));
+	l->dims.shared = r->shared;
+	l->transform->prepare(s, l);
 	return PTX_REASON_NONE;
 }
 
 /* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
-	uint64_t task_ns = l->time->tpt_ps * l->workers / 1000;
-	uint64_t deaf_ns = l->form->deaf_ns(l);
+	uint64_t task_ns = l->time->tpt_ps * l->dims.workers / 1000;
+	uint64_t deaf_ns = l->transform->deaf_ns(l);
 
 	if (!task_ns)
 		return 0;

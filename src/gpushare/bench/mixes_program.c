@@ -49,7 +49,8 @@ static int run(struct program *p, uint64_t tasks, struct gs_error *err)
 {
 	uint64_t window = 0;
 
-	if (bench_kernel_load(&p->kernel, 0, err) < 0 || bench_kernel_room(&p->kernel, tasks, err) < 0)
+	if (bench_kernel_load(&p->kernel, 0, err) < 0 ||
+	    bench_kernel_room(&p->kernel, tasks, err) < 0)
 		return -1;
 	for (int i = 0; i < WARM_UP; i++)
 		if (launch(p, err) < 0)

@@ -31,7 +31,7 @@ struct bench_stage {
 	const char *shim;                 /* the shim's folder; NULL: where gpushare is installed */
 	const char *conf[BENCH_CONF_MAX]; /* further lines of gpushare.conf */
 	size_t nconf;
-	int keep;                     /* the folder, when done */
+	int keep;    /* the folder, when done */
 	int guarded; /* the programs' kernel may be guarded, and no more (kernel.h) */
 	uint32_t gpu[BENCH_GPUS_MAX]; /* the GPUs, as nvidia-smi counts */
 	uint32_t ngpu;                /* 0: the first that the tool sees */

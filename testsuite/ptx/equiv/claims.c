@@ -34,8 +34,8 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-static void launch(struct launch *l, void *variant, const struct board *b,
-		   const struct way *w, unsigned limit_us)
+static void launch(struct launch *l, void *variant, const struct board *b, const struct way *w,
+		   unsigned limit_us)
 {
 	uint64_t ctl = b->device + offsetof(struct shared_words, ctl);
 	struct evictor e = { (_Atomic uint32_t *)&b->host->ctl.limit,

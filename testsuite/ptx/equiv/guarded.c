@@ -38,9 +38,9 @@ static void *evict(void *arg)
 			(_Atomic uint32_t *)(void *)(e->words->slot + PTX_SLOT_STATE), &running,
 			PTX_STATE_TOEVICT);
 	else
-		atomic_store((_Atomic uint32_t *)(void *)((char *)&e->words->guard +
-							  GS_GUARD_UPPER_AT),
-			     GS_GUARD_LEAVE_UPPER);
+		atomic_store(
+			(_Atomic uint32_t *)(void *)((char *)&e->words->guard + GS_GUARD_UPPER_AT),
+			GS_GUARD_LEAVE_UPPER);
 	return NULL;
 }
 

@@ -15,8 +15,8 @@ struct way {
 	unsigned every;       /* end the grid after so many block-tasks: 0: never */
 	unsigned limit_us;    /* set the limit to 0 after so long: 0: never */
 	unsigned limit;       /* of workers, at first: 0: all */
-	unsigned proxy; /* worker 0, or a guarded kernel's watcher, watches: after limit_us the slot says TOEVICT, nobody writes the
-			   limit */
+	unsigned proxy; /* worker 0, or a guarded kernel's watcher, watches: after limit_us the slot
+			   says TOEVICT, nobody writes the limit */
 	unsigned seed;  /* of the times after which the limit is set again; 0: always the same */
 	uint8_t *behind; /* page-locked, image_size() bytes: what a stream that waits for the end
 			    sees; or NULL */

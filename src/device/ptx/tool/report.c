@@ -19,12 +19,14 @@ static void put_kernel(FILE *to, const struct ptx_kernel *k)
 		fprintf(to, ", %s", ptx_reason_words(k->reason));
 	if (k->reason_line)
 		fprintf(to, " (line %u)", k->reason_line);
-	fprintf(to, "; parameters %u (%u bytes), static shared memory up to %u bytes%s%s%s\n",
+	fprintf(to, "; parameters %u (%u bytes), static shared memory up to %u bytes%s%s%s%s\n",
 		k->nparam,
 		k->nparam ? k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1] : 0,
 		k->static_shared, k->uses_barrier ? ", barriers" : "",
 		k->sync_aware ? " that threads may miss" : "",
-		k->whole_warps ? ", needs rows of whole warps" : "");
+		k->whole_warps ? ", needs rows of whole warps" : "",
+		k->transform == PTX_TRANSFORM_SLICED ? "; the shim launches no sliced variants" :
+						       "");
 }
 
 int tool_report_text(FILE *to, const char *path, const struct ptx_transformed *t)

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a launch does differently for each form of variant: one table of operations
- * per form, persistent.c and guarded.c.  Streams, slots, order, channels and the
+ * What a launch does differently for each transform: one table of operations for each,
+ * persistent.c and guarded.c.  Streams, slots, order, channels and the
  * agent's part are the same for all of them.
  */
-#ifndef GPUSHARE_SHIM_FORM_H
-#define GPUSHARE_SHIM_FORM_H
+#ifndef GPUSHARE_SHIM_TRANSFORMS_H
+#define GPUSHARE_SHIM_TRANSFORMS_H
 
-#include "device/shim/pool.h"
+#include "device/shim/shim.h"
+#include "device/ptx/transform.h"
 
+struct shim_context;
+struct shim_kernel;
+struct shim_launch;
 struct shim_request;
+struct shim_session;
 
 /* How a kernel that runs is told to leave: a word of 32 bits in device memory. */
 struct shim_signal {
@@ -19,8 +24,10 @@ struct shim_signal {
 	CUdeviceptr counter;  /* 64 bits: units let in so far, for force.c */
 };
 
-struct shim_form {
+struct shim_transform {
 	uint32_t param_bytes; /* of the parameter behind the program's own */
+	/* A proxy that has not helped within a while may not be there: the agent tells as well. */
+	int doubtful_proxy;
 
 	/*
 	 * Can its launches go out in this context?  1; -1: never.  0: something must be loaded
@@ -28,8 +35,8 @@ struct shim_form {
 	 */
 	int (*equip)(struct shim_context *c, int closed);
 
-	/* Is such a launch attribute carried over?  NULL: none is. */
-	int (*carries)(const struct shim_kernel *k, const CUlaunchAttribute *attr);
+	/* Does such a launch attribute hold for the variant, too?  NULL: none does. */
+	int (*honours)(const struct shim_kernel *k, const CUlaunchAttribute *attr);
 
 	/* Can its grid and its attributes be passed on?  They are taken into l. */
 	int (*fits)(struct shim_launch *l, const struct shim_request *r);
@@ -55,10 +62,11 @@ struct shim_form {
 	uint64_t (*deaf_ns)(const struct shim_launch *l);
 };
 
-extern const struct shim_form shim_persistent, shim_guarded;
+/* Each adds itself as the library is loaded. */
+void shim_transform_add(enum ptx_transform_kind kind, const struct shim_transform *transform);
 
-/* NULL: the shim launches no variants of that form. */
-const struct shim_form *shim_form_of(enum ptx_transform_kind transform);
+/* NULL: the shim launches no variants of it. */
+const struct shim_transform *shim_transform_of(enum ptx_transform_kind kind);
 
 /* Append a write of 32 or 64 bits to op[n], and return n + 1. */
 unsigned int shim_write_op(CUstreamBatchMemOpParams *op, unsigned int n, int bits, CUdeviceptr at,
