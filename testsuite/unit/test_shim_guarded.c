@@ -101,6 +101,7 @@ static void test_it_has_the_programs_grid(void **unused)
 static void test_it_goes_on(void **unused)
 {
 	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
+	struct shim_launch *l = shim_launch_at((uint32_t)(slot - page->slot));
 
 	(void)unused;
 	gs_page_store(page->grant, 0);
@@ -118,8 +119,18 @@ static void test_it_goes_on(void **unused)
 	assert_int_equal(fake_driver_grid(), LONG_GRID);
 	assert_int_equal(sent()->guard.base, 400);
 	assert_int_equal(*word(), 400 + RESIDENT);
+	/* Told again before it heeded anything, within 1 us: the next time it gets twice as far. */
+	EVENTUALLY(l->progress.began == 400);
+	l->progress.left_ns = l->progress.out_ns + 1000;
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	end(slot, 400 + RESIDENT, GS_K_READY);
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(*word() == 400 + RESIDENT + 2 * RESIDENT);
 	assert_int_equal(gs_page_load(slot->started), 1);
-	assert_int_equal(gs_page_load(slot->evictions), 1);
+	assert_int_equal(gs_page_load(slot->evictions), 2);
 	end(slot, LONG_GRID, GS_K_DONE);
 }
 
@@ -127,13 +138,14 @@ static void test_it_goes_on(void **unused)
 static void test_a_slice_is_worth_the_way(void **unused)
 {
 	const uint64_t tasks = 100000; /* 60 us on their way */
+	struct shim_launch *l;
 	struct gs_slot *slot;
 
 	(void)unused;
 	assert_int_equal(launch(guarded, (unsigned int)tasks), CUDA_SUCCESS);
 	slot = active();
-	shim_launch_at((uint32_t)(slot - page->slot))->progress.block_ps =
-		100000; /* 0.1 us a block */
+	l = shim_launch_at((uint32_t)(slot - page->slot));
+	l->time->tpt_ps = 100000; /* 0.1 us a block */
 	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
@@ -145,6 +157,7 @@ static void test_a_slice_is_worth_the_way(void **unused)
 	ring();
 	EVENTUALLY(*word() != GS_GUARD_LEAVE);
 	assert_int_equal(*word(), 5000 + 4 * 60 * 10);
+	l->time->tpt_ps = 0;
 	end(slot, tasks, GS_K_DONE);
 }
 

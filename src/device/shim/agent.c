@@ -235,14 +235,15 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 			      1); /* as it was: so the daemon knows that it is ours to let go */
 		return;
 	}
-	l->progress.out_ns = now;
-	l->progress.began = done;
 	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
 	rc = lift_limit(a, l);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {
+		l->progress.out_ns = now;
+		l->progress.began = done;
+		l->progress.left_ns = 0;
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
 			 ", relaunched in %" PRIu64 " us",
 			 l->kernel->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
@@ -254,19 +255,6 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
 		gs_slot_move(l->slot, GS_K_TOEVICT, GS_K_READY);
 	gs_client_doorbell(a->session->client);
-}
-
-/* It has left: whatever it waited for, no block took longer. */
-static void learn_progress(struct shim_launch *l, uint64_t now)
-{
-	uint64_t done = gs_page_load(l->slot->done), ps;
-
-	if (!l->progress.out_ns || done <= l->progress.began)
-		return;
-	ps = (now - l->progress.out_ns) * 1000 / (done - l->progress.began);
-	if (!l->progress.block_ps || ps < l->progress.block_ps)
-		l->progress.block_ps = ps;
-	l->progress.out_ns = 0;
 }
 
 /* Asked for now and then while launches are out. */
@@ -304,8 +292,8 @@ static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint
 	if (state == GS_K_RUNNING && l->signalled_ns)
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
-	if (state == GS_K_READY)
-		learn_progress(l, now);
+	if (state == GS_K_READY && !l->progress.left_ns)
+		l->progress.left_ns = now;
 	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
 	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(a->session->page->grant) ||
 							    shim_session_forsaken(a->session))))

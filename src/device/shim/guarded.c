@@ -292,13 +292,34 @@ static uint64_t deaf_ns(const struct shim_launch *l)
 	return l->nt * l->ctx->guards->skip_ps / 1000 * SKIP_TIMES;
 }
 
-/* Blocks that a relaunch runs before it heeds an order. */
-static uint64_t deaf_blocks(const struct shim_launch *l)
+/* It was told to leave before it heeded anything, and what it ran was not worth the way. */
+static int got_too_little(const struct shim_launch *l, uint64_t done)
 {
-	uint64_t block_ps = l->time->tpt_ps ? l->time->tpt_ps : l->progress.block_ps;
-	uint64_t n = block_ps ? deaf_ns(l) * 1000 / block_ps : 0;
+	const struct shim_progress *p = &l->progress;
+	uint64_t way_ns = deaf_ns(l); /* blocks of many threads take longer to leave */
 
-	return n > l->dims.workers ? n : l->dims.workers;
+	if (way_ns > p->least_ns)
+		way_ns = p->least_ns;
+	return done - p->began <= p->deaf && p->left_ns - p->out_ns < way_ns * (SKIP_TIMES + 1);
+}
+
+/*
+ * Blocks that a relaunch runs before it heeds an order.  Where it is not known how long they take,
+ * twice as many as last time until they are worth it.
+ */
+static uint64_t deaf_blocks(struct shim_launch *l, uint64_t done)
+{
+	struct shim_progress *p = &l->progress;
+	uint64_t ns = p->left_ns - p->out_ns, n = p->deaf;
+
+	if (p->left_ns && (!p->least_ns || ns < p->least_ns))
+		p->least_ns = ns;
+	if (l->time->tpt_ps)
+		n = deaf_ns(l) * 1000 / l->time->tpt_ps;
+	else if (p->left_ns && got_too_little(l, done))
+		n *= 2;
+	p->deaf = n > l->dims.workers ? n : l->dims.workers;
+	return p->deaf;
 }
 
 static CUresult resume(const struct shim_session *s, struct shim_launch *l)
@@ -307,7 +328,7 @@ static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 	uint64_t units = (l->nt + l->guard.unit - 1) / l->guard.unit, done = finished(l), n;
 
 	(void)s;
-	n = (done + deaf_blocks(l) + l->guard.unit - 1) / l->guard.unit;
+	n = (done + deaf_blocks(l, done) + l->guard.unit - 1) / l->guard.unit;
 	n = n < units ? n : units;
 	put_guard(l, done / l->guard.unit);
 	shim_write_op(write, 0, 64, word_of(l),

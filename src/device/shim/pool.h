@@ -36,11 +36,13 @@ struct shim_guard {
 	unsigned int nattr, attr_room;
 };
 
-/* How fast an evicted kernel is at most. */
+/* How far a launch got when it was on the GPU last; the agent's. */
 struct shim_progress {
-	uint64_t out_ns;   /* when it went out; 0: it is not on its way */
-	uint64_t began;    /* block-tasks that were finished then */
-	uint64_t block_ps; /* the shortest time that one has taken so far; 0: not known */
+	uint64_t out_ns;   /* when it went out */
+	uint64_t left_ns;  /* when it was seen to have left; 0: it has not */
+	uint64_t least_ns; /* the least that there has been between the two; 0: not known */
+	uint64_t began;    /* block-tasks that were finished when it went out */
+	uint64_t deaf;     /* block-tasks that it then ran whatever was ordered (guarded.c) */
 };
 
 struct shim_launch {
