@@ -216,7 +216,7 @@ static void launch_watcher(struct shim_launch *l)
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
-	void *params[] = { &word, &slot, &done, &l->ends };
+	void *params[] = { &word, &slot, &done, &l->guard.ends };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (l->preenqueued) /* as its kernel does */

@@ -217,7 +217,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	uint32_t *done = &l->ctx->image[l->index].done;
 	CUresult rc = CUDA_SUCCESS;
 
-	l->ends = *done + 1;
+	l->guard.ends = *done + 1;
 	if (l->nwrite)
 		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
 	if (rc != CUDA_SUCCESS)
@@ -229,7 +229,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
 					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
-					    *done = l->ends, CU_STREAM_WAIT_VALUE_GEQ);
+					    *done = l->guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 /*

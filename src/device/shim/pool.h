@@ -34,6 +34,7 @@ struct shim_guard {
 	uint32_t group;          /* log2 of the units asked together */
 	CUlaunchAttribute *attr; /* as the program launched it */
 	unsigned int nattr, attr_room;
+	uint32_t ends; /* what the control block's `done` is when it has ended */
 };
 
 /* How far a launch got when it was on the GPU last; the agent's. */
@@ -60,7 +61,6 @@ struct shim_launch {
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
 	struct shim_guard guard;
-	uint32_t ends; /* evictable: what the control block's `done` is when it has ended */
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
