@@ -80,7 +80,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (why == PTX_REASON_NOT_BUILT)
-		shim_build_consider(s, k, c, takes_ns);
+		shim_build_consider(s, k, c, r->time, takes_ns);
 	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
 	} else {
