@@ -48,7 +48,7 @@ start_daemon() { # [LINE...]
 	stop_daemon
 	rm -f "$tmp/log"
 	{
-		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \
+		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes VariantMin=0 \
 			"ShimDir=$build/src/device/shim/.libs" "Gpu=0 Memory=${memory}M" "Partition=low Priority=1" \
 			"Partition=middle Priority=2" "Partition=high Priority=3" "$@"
 		[ -z "$driver" ] || echo "Driver=$driver"

@@ -63,7 +63,7 @@ for control_program in "$(command -v nvidia-cuda-mps-control)" /usr/bin/nvidia-c
 done
 
 start_daemon() { # EVICT-DEADLINE
-	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes \
+	printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes VariantMin=0 \
 		"ShimDir=$tmp/shim" "Gpu=0 Memory=32G" "Partition=low Priority=1" "Partition=high Priority=10" \
 		Policy=rr PolicyParameters=rr_quantum=5ms "EvictDeadline=$1" Isolation=mps "MpsDir=$tmp/mps" "${CONF:-}" >"$tmp/conf"
 	timeout 40 gpushared --config "$tmp/conf" || return 1

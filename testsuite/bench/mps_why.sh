@@ -62,7 +62,7 @@ report() { # NAME STATUS FILE
 
 "$program" -h >"$out/help.txt" 2>&1 </dev/null
 control help >>"$out/help.txt"
-printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes MemoryAdmission=fcfs \
+printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" ReportToSlurm=no AllowLocal=yes VariantMin=0 MemoryAdmission=fcfs \
 	"ShimDir=$tmp/shim" "Gpu=0 Memory=32G" Policy=rr PolicyParameters=rr_quantum=5ms Isolation=mps "MpsDir=$tmp/mps" "${CONF:-}" >"$tmp/conf"
 timeout 40 gpushared --config "$tmp/conf" || { say "gpushared does not start"; cat "$tmp/log"; exit 1; }
 daemon=$(cat "$tmp/pid")

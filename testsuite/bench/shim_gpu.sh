@@ -32,7 +32,7 @@ count=${COUNT:-8000}
 
 start_daemon() { # LINE...
 	{
-		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" LogLevel=debug ReportToSlurm=no AllowLocal=yes \
+		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$tmp/log" LogLevel=debug ReportToSlurm=no AllowLocal=yes VariantMin=0 \
 			"ShimDir=$shim" "Driver=$driver" "Gpu=0 Memory=8G" "Partition=main Priority=10" Policy=piv MemoryAdmission=fcfs
 		[ $# = 0 ] || printf '%s\n' "$@"
 	} >"$tmp/conf"

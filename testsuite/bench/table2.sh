@@ -65,7 +65,7 @@ start() { # LINE...: as SUBMIT says; sets log
 	log=$tmp/log
 	rm -f "$log"
 	{
-		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$log" ReportToSlurm=no AllowLocal=yes \
+		printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$log" ReportToSlurm=no AllowLocal=yes VariantMin=0 \
 			"ShimDir=$build/src/device/shim/.libs" "Gpu=0 Memory=${memory}M" "Partition=low Priority=1" \
 			"Partition=middle Priority=2" "Partition=high Priority=3" "$@"
 		[ -z "$driver" ] || echo "Driver=$driver"

@@ -78,6 +78,7 @@ start_daemon() {
 	LogFile=$tmp/log
 	ReportToSlurm=no
 	AllowLocal=yes
+	VariantMin=0
 	ShimDir=$build/src/device/shim/.libs
 	${driver:+Driver=$driver}
 	JobEnv=GPUSHARE_EMU_DEVICE=$tmp/device

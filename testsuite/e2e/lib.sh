@@ -193,6 +193,7 @@ write_conf() {
 	Arbiter=${ARBITER:-auto}
 	ArbiterCpu=${ARBITER_CPU:-no}
 	PolicyParameters=$parameters
+	VariantMin=${VARIANT_MIN:-0}
 	ShimDir=$BUILD/src/device/shim/.libs
 	Driver=$BUILD/src/device/emu/.libs/libcuda.so.1
 	JobEnv=GPUSHARE_EMU_DEVICE=$TMP/device

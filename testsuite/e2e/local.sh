@@ -131,9 +131,9 @@ one_wave() {
 check "why a launch could not leave" one_wave
 of_a_library() {
 	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/modules" library "$BUILD/.libs/modules_library.so" >"$TMP/low.out" || return 1
-	kernels low 'k["transform"] == "as is" and k["reason"] == "its module comes from a shared library" and k["gpu_ms"] > 0 and job["launches"] == 2'
+	kernels low 'k["transform"] == "persistent" and k["gpu_ms"] > 0 and job["launches"] == 2'
 }
-check "why the kernels of a shared library cannot" of_a_library
+check "the kernels of a shared library get variants, too" of_a_library
 # Who is alone tells of few launches at once, and of the others when it ends; of the few, the daemon may miss some.
 short_ones() {
 	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 3000 >"$TMP/low.out" || return 1

@@ -33,21 +33,6 @@ static void cubin(const uint8_t *data, size_t size)
 		must(*name && (const uint8_t *)name + strlen(name) < data + size);
 }
 
-static void wrapped(const struct gs_fatbin_entry *e, const char *text, size_t len)
-{
-	struct gs_fatbin again;
-	struct gs_fatbin_entry f;
-	size_t size, at = 0;
-	void *image = gs_fatbin_wrap(e, text, len, &size, NULL);
-
-	must(image && gs_fatbin_open(image, size, &again, NULL) == 0 && again.bytes.len == size);
-	must(gs_fatbin_next(&again, &at, &f, NULL) == 1 && f.packing == GS_PACKING_NONE);
-	must(f.sm == e->sm && f.variant == e->variant && f.options.len == e->options.len);
-	must(f.payload.len > len && memcmp(f.payload.data, text, len + 1) == 0);
-	must(gs_fatbin_next(&again, &at, &f, NULL) == 0);
-	free(image);
-}
-
 static void container(const uint8_t *data, size_t size)
 {
 	struct gs_fatbin_choice c;
@@ -80,7 +65,6 @@ static void container(const uint8_t *data, size_t size)
 		return;
 	must(strlen(text) == len);
 	must(gs_fatbin_choose(&fb, 90, &c, NULL) == 0 && c.has_ptx && c.ptx.sm <= 90);
-	wrapped(&c.ptx, text, len);
 	free(text);
 }
 

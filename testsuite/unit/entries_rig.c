@@ -254,6 +254,7 @@ static void install(void)
 	PUT(cuMemGetInfo_v2, whole_device);
 	PUT(cuDeviceTotalMem_v2, whole_total);
 	PUT(cuModuleLoadDataEx, load);
+	PUT(cuModuleLoadData, load);
 	PUT(cuModuleLoad, load_file);
 	PUT(cuLibraryLoadFromFile, load_library);
 	PUT(cuFuncGetAttribute, function);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/driver/emu_export.h"
 #include "device/ptx/guard_end.h"
 #include "device/ptx/transform.h"
 #include "device/shim/shim.h"
@@ -215,23 +216,35 @@ static CUresult fake_capturing(CUstream stream, CUstreamCaptureStatus *status)
 static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
 			  CUjit_option *options, void **values)
 {
+	int variant = strstr(image, "__gpushare_ctl") != NULL;
+
 	(void)n, (void)options, (void)values;
-	*module = (CUmodule)0x500;
-	return called(strstr(image, PTX_PERSISTENT_SUFFIX) || strstr(image, PTX_GUARDED_SUFFIX) ?
-			      "load-transformed" :
-			      "load-original");
+	if (strcmp(image, ptx_guard_module) == 0) {
+		*module = FAKE_GUARD_MODULE;
+		return CUDA_SUCCESS;
+	}
+	if (strstr(image, "__gpushare_guard")) {
+		*module = FAKE_GUARDED_MODULE;
+		return called("load-guarded");
+	}
+	*module = variant ? FAKE_VARIANTS_MODULE : FAKE_MODULE;
+	return called(variant ? "load-variant" : "load");
+}
+
+static CUresult fake_load_plain(CUmodule *module, const void *image)
+{
+	return fake_load(module, image, 0, NULL, NULL);
 }
 
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
-	(void)module;
-	*f = strstr(name, PTX_PERSISTENT_SUFFIX) ? FAKE_VARIANT :
-	     strstr(name, PTX_GUARDED_SUFFIX)    ? FAKE_GUARDED :
-	     strcmp(name, "leaves") == 0         ? FAKE_LEAVES :
-	     strcmp(name, PTX_GUARD_END) == 0    ? FAKE_END :
-	     strcmp(name, PTX_GUARD_WATCH) == 0  ? FAKE_WATCH :
-						   FAKE_ORIGINAL;
-	return CUDA_SUCCESS;
+	*f = module == FAKE_VARIANTS_MODULE     ? FAKE_VARIANT :
+	     module == FAKE_GUARDED_MODULE      ? FAKE_GUARDED :
+	     strcmp(name, "leaves") == 0        ? FAKE_LEAVES :
+	     strcmp(name, PTX_GUARD_END) == 0   ? FAKE_END :
+	     strcmp(name, PTX_GUARD_WATCH) == 0 ? FAKE_WATCH :
+						  FAKE_ORIGINAL;
+	return strstr(name, PTX_PERSISTENT_SUFFIX) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
 static CUresult fake_name(const char **name, CUfunction f)
@@ -512,6 +525,21 @@ static CUresult fake_ok(void)
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_not_found(void)
+{
+	return CUDA_ERROR_NOT_FOUND;
+}
+
+/* As of the emulated device, which takes a variant as PTX: no compiler is called. */
+static CUresult fake_table(const void **table, const CUuuid *id)
+{
+	static const struct gs_emu_export emulated = { .size = sizeof(emulated) };
+
+	(void)id;
+	*table = &emulated;
+	return CUDA_SUCCESS;
+}
+
 static int eager;
 
 static CUresult fake_loading_mode(CUmoduleLoadingMode *mode)
@@ -548,6 +576,9 @@ void fake_driver_install(void)
 	PUT(cuStreamIsCapturing, fake_capturing);
 	PUT(cuModuleGetLoadingMode, fake_loading_mode);
 	PUT(cuModuleLoadDataEx, fake_load);
+	PUT(cuModuleLoadData, fake_load_plain);
+	PUT(cuLibraryGetKernel, fake_not_found);
+	PUT(cuGetExportTable, fake_table);
 	PUT(cuModuleGetFunction, fake_function);
 	PUT(cuFuncGetName, fake_name);
 	PUT(cuFuncGetAttribute, fake_function_attribute);

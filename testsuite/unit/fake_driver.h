@@ -16,6 +16,11 @@
 #define FAKE_CONTEXT ((CUcontext)0x100)
 #define FAKE_ORIGINAL ((CUfunction)0x1000)
 #define FAKE_VARIANT ((CUfunction)0x2000)
+/* The program's module, and that of a variant, which holds nothing else. */
+#define FAKE_MODULE ((CUmodule)0x500)
+#define FAKE_VARIANTS_MODULE ((CUmodule)0x600)
+#define FAKE_GUARDED_MODULE ((CUmodule)0x700) /* of a guarded variant */
+#define FAKE_GUARD_MODULE ((CUmodule)0x800)   /* of what is launched beside it */
 #define FAKE_MACHINE_CODE ((CUfunction)0x3000)
 #define FAKE_LEAVES ((CUfunction)0x1800)  /* a kernel "leaves" */
 #define FAKE_GUARDED ((CUfunction)0x4000) /* a guarded variant */

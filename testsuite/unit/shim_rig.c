@@ -128,12 +128,15 @@ int shim_rig_setup(void **state)
 	fake_driver_install();
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
 	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
-	expect_calls("load-transformed");
+	expect_calls("load");
 	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+	shim_session()->variant_min_ns = 0;
 	page = shim_session()->page;
 	EVENTUALLY(gs_page_load(page->grant) == 1);
-	/* The first launch equips the context. */
+	/* The first launch equips the context, and the kernel's first makes its variant. */
 	assert_int_equal(launch(FAKE_MACHINE_CODE, 1), CUDA_SUCCESS);
+	assert_int_equal(launch(kernel, 1), CUDA_SUCCESS);
+	finish_all();
 	EVENTUALLY(all_prepared());
 	/* From here on the test is the daemon. */
 	shim_session()->absent = GS_ABSENT_WAIT;

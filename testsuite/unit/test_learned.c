@@ -20,29 +20,28 @@
 
 static void keys_differ_by_user_program_kernel_and_form(void **state)
 {
-	uint64_t key = gs_learned_key(1, 0, "a", "bc", 2);
+	uint64_t key = gs_learned_key(1, 0, "a", "bc");
 
 	(void)state;
-	assert_int_equal(key, gs_learned_key(1, 0, "a", "bc", 2));
-	assert_int_not_equal(key, gs_learned_key(2, 0, "a", "bc", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 0, "ab", "c", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "bd", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "bc", 3));
+	assert_int_equal(key, gs_learned_key(1, 0, "a", "bc"));
+	assert_int_not_equal(key, gs_learned_key(2, 0, "a", "bc"));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "ab", "c"));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "bd"));
 	assert_int_not_equal(key, 0);
 }
 
 /* With the content known the program's name does not matter; the blocks always do. */
 static void keys_by_content_and_dims(void **state)
 {
-	uint64_t key = gs_learned_key(1, 99, "a", "k", 2);
+	uint64_t key = gs_learned_key(1, 99, "a", "k");
 	uint32_t dims = gs_slot_dims(256, 1, 1, 0);
 
 	(void)state;
-	assert_int_equal(key, gs_learned_key(1, 99, "another", "k", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 98, "a", "k", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "k", 2));
-	assert_int_not_equal(key, gs_learned_key(2, 99, "a", "k", 2));
-	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l", 2));
+	assert_int_equal(key, gs_learned_key(1, 99, "another", "k"));
+	assert_int_not_equal(key, gs_learned_key(1, 98, "a", "k"));
+	assert_int_not_equal(key, gs_learned_key(1, 0, "a", "k"));
+	assert_int_not_equal(key, gs_learned_key(2, 99, "a", "k"));
+	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l"));
 	assert_int_not_equal(gs_learned_of_dims(key, dims), gs_learned_of_dims(key, 0));
 	assert_int_equal(gs_learned_of_dims(0, dims), 0);
 	assert_int_equal(gs_slot_dims(0, 0, 0, 0), 0);

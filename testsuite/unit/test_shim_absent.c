@@ -117,10 +117,14 @@ static int relaunched(uint64_t patience_ns)
 /* Its kernel had left for somebody else when its daemon went away. */
 static enum found was_evicted(uint32_t absent, uint64_t patience_ns)
 {
-	enum found is = launches();
-	struct shim_session *s = shim_session_peek();
+	struct shim_session *s = shim_session();
 	struct gs_slot *slot;
+	enum found is;
 	int back;
+
+	if (s)
+		s->variant_min_ns = 0;
+	is = launches();
 
 	if (is != RAN || !s)
 		return OTHERWISE;

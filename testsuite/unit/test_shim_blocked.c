@@ -141,7 +141,9 @@ static void *launch_kernel_again(void *done)
  * itself. */
 static void test_a_variant_that_grows_is_held(void **unused)
 {
-	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_variant *v = shim_variant_in(shim_kernel_find(kernel)->code,
+						 shim_context_current(shim_session()));
+	uint32_t was = v->local_bytes;
 	_Atomic int done = 0;
 	struct gs_slot *slot;
 	pthread_t thread;
@@ -150,8 +152,7 @@ static void test_a_variant_that_grows_is_held(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	slot = active();
 	forget_calls();
-	fake_driver_frame(FAKE_VARIANT, 3 * 4096);
-	k->counted_in = NULL; /* as if it were its first launch */
+	v->local_bytes = 3 * 4096; /* as if it had been loaded with so much */
 	pthread_create(&thread, NULL, launch_kernel_again, &done);
 	usleep(30000);
 	assert_int_equal(done, 0);
@@ -164,8 +165,7 @@ static void test_a_variant_that_grows_is_held(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_held();
 	over();
-	fake_driver_frame(NULL, 0);
-	k->counted_in = NULL;
+	v->local_bytes = was;
 }
 
 static void *copy_in_thread(void *done)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The cache of transformed modules: right or not there, whatever is in its directory and whoever
+/* The cache of variants: right or not there, whatever is in its directory and whoever
  * writes. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -22,7 +22,7 @@
 #include "device/shim/describe.h"
 #include "device/shim/shim.h"
 
-#define FORMS PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT)
+#define FORMS (PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORMS_ALONE)
 
 static char dir[128];
 
@@ -31,23 +31,24 @@ void shim_log(const char *fmt, ...)
 	(void)fmt;
 }
 
-/* A module of `kernels` kernels, none like another module's. */
-static char *module(unsigned int salt, unsigned int kernels)
+/* A kernel of so many steps, none like another's. */
+static char *module(unsigned int salt, unsigned int steps)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *f = open_memstream(&text, &len);
 
 	assert_non_null(f);
-	fprintf(f, ".version 7.0\n.target sm_75\n.address_size 64\n");
-	for (unsigned int i = 0; i < kernels; i++)
+	fprintf(f, ".version 7.0\n.target sm_75\n.address_size 64\n"
+		   ".visible .entry k(.param .u64 p, .param .u32 n)\n{\n"
+		   "\t.reg .b32 %%r<4>;\n\t.reg .b64 %%rd<4>;\n"
+		   "\tld.param.u64 %%rd1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n");
+	for (unsigned int i = 0; i < steps; i++)
 		fprintf(f,
-			".visible .entry k%u(.param .u64 p, .param .u32 n)\n{\n"
-			"\t.reg .b32 %%r<4>;\n\t.reg .b64 %%rd<4>;\n"
-			"\tld.param.u64 %%rd1, [p];\n\tmov.u32 %%r1, %%ctaid.x;\n"
 			"\tmul.wide.u32 %%rd2, %%r1, %u;\n\tadd.s64 %%rd3, %%rd1, %%rd2;\n"
-			"\tst.global.u32 [%%rd3], %%r1;\n\tret;\n}\n",
-			i, salt);
+			"\tst.global.u32 [%%rd3+%u], %%r1;\n",
+			salt, 4 * i);
+	fprintf(f, "\tret;\n}\n");
 	fclose(f);
 	return text;
 }
@@ -63,7 +64,6 @@ static struct ptx_transformed *transform(const char *text)
 
 static void same(const struct ptx_transformed *a, const struct ptx_transformed *b)
 {
-	assert_int_equal(a->content, b->content);
 	size_t na, nb;
 	unsigned char *da = shim_describe(a, &na), *db = shim_describe(b, &nb);
 
@@ -73,6 +73,37 @@ static void same(const struct ptx_transformed *a, const struct ptx_transformed *
 	assert_memory_equal(da, db, na);
 	free(da);
 	free(db);
+}
+
+/* Of a kernel that names two variables. */
+static struct ptx_need needs[] = { { (char *)(uintptr_t) "a", 0x1000 },
+				   { (char *)(uintptr_t) "b", UINT64_C(0x7f0000002000) } };
+
+static int is_there(const char *name, uint64_t address, void *moved)
+{
+	const struct ptx_need *n = &needs[strcmp(name, "a") != 0];
+
+	assert_string_equal(name, n->name);
+	return address == n->address + (moved ? 8 : 0);
+}
+
+static struct shim_cache_key key_of(const char *text)
+{
+	return (struct shim_cache_key) { text, strlen(text), "k", 90, "ptxas 1" };
+}
+
+static struct ptx_transformed *get(const char *text)
+{
+	struct shim_cache_key key = key_of(text);
+
+	return shim_cache_get(&key, is_there, NULL);
+}
+
+static void put(const char *text, const struct ptx_transformed *t)
+{
+	struct shim_cache_key key = key_of(text);
+
+	shim_cache_put(&key, needs, 2, t);
 }
 
 /* The files of the directory; `path` gets the last one's, `bytes` what they take together. */
@@ -129,29 +160,40 @@ static int clean(void **state)
 
 static void kept_and_found(void **state)
 {
-	char *text = module(4, 100), *other = module(8, 100), *shorter = module(4, 2);
-	struct ptx_transformed *t = transform(text), *got, *small = transform(shorter);
+	char *text = module(4, 100), *other = module(8, 100);
+	struct ptx_transformed *t = transform(text), *got;
+	struct shim_cache_key key = key_of(text);
 	uint64_t bytes;
+	int moved;
 
 	(void)state;
-	assert_null(shim_cache_get(text, strlen(text), FORMS));
-	shim_cache_put(text, strlen(text), FORMS, t);
+	assert_null(get(text));
+	put(text, t);
 	assert_int_equal(files(NULL, 0, &bytes), 1);
 	assert_true(bytes < strlen(text));
-	got = shim_cache_get(text, strlen(text), FORMS);
+	got = get(text);
 	assert_non_null(got);
-	assert_int_equal(got->nkernel, 100);
 	same(got, t);
-	/* Another text, another form: not this entry. */
-	assert_null(shim_cache_get(other, strlen(other), FORMS));
-	assert_null(shim_cache_get(text, strlen(text), PTX_TRANSFORMS_ALL));
-	/* What is transformed at once is not kept. */
-	shim_cache_put(shorter, strlen(shorter), FORMS, small);
-	assert_int_equal(files(NULL, 0, &bytes), 1);
-	ptx_transformed_free(small);
+	ptx_transformed_free(got);
+	/* Another text, kernel, device or compiler, and variables that are elsewhere now. */
+	assert_null(get(other));
+	key.kernel = "l";
+	assert_null(shim_cache_get(&key, is_there, NULL));
+	key = key_of(text);
+	key.sm = 80;
+	assert_null(shim_cache_get(&key, is_there, NULL));
+	key = key_of(text);
+	key.compiler = "ptxas 2";
+	assert_null(shim_cache_get(&key, is_there, NULL));
+	key = key_of(text);
+	assert_null(shim_cache_get(&key, is_there, &moved));
+	/* It names no variable. */
+	shim_cache_put(&key, NULL, 0, t);
+	got = shim_cache_get(&key, is_there, &moved);
+	assert_non_null(got);
+	same(got, t);
 	ptx_transformed_free(got);
 	ptx_transformed_free(t);
-	free(shorter);
 	free(other);
 	free(text);
 }
@@ -167,7 +209,7 @@ static void damaged(void **state)
 	int hits = 0;
 
 	(void)state;
-	shim_cache_put(text, strlen(text), FORMS, t);
+	put(text, t);
 	assert_int_equal(files(path, sizeof(path), &size), 1);
 	entry = malloc(size);
 	f = fopen(path, "r");
@@ -175,7 +217,7 @@ static void damaged(void **state)
 	fclose(f);
 	for (uint64_t cut = 0; cut < size; cut += cut < 80 ? 1 : size / 40) {
 		assert_int_equal(truncate(path, (off_t)cut), 0);
-		assert_null(shim_cache_get(text, strlen(text), FORMS));
+		assert_null(get(text));
 		f = fopen(path, "w");
 		assert_true(f && fwrite(entry, 1, size, f) == size);
 		fclose(f);
@@ -186,7 +228,7 @@ static void damaged(void **state)
 		assert_true(f && fwrite(entry, 1, size, f) == size);
 		fclose(f);
 		entry[at] ^= 0x41;
-		got = shim_cache_get(text, strlen(text), FORMS);
+		got = get(text);
 		if (got)
 			same(got, t);
 		hits += got != NULL;
@@ -194,8 +236,8 @@ static void damaged(void **state)
 	}
 	/* A bit of the frame that says nothing about its contents. */
 	assert_in_range(hits, 0, 2);
-	shim_cache_put(text, strlen(text), FORMS, t);
-	got = shim_cache_get(text, strlen(text), FORMS);
+	put(text, t);
+	got = get(text);
 	assert_non_null(got);
 	same(got, t);
 	ptx_transformed_free(got);
@@ -213,17 +255,17 @@ static void another_texts_entry(void **state)
 
 	(void)state;
 	assert_int_equal(strlen(one), strlen(two));
-	shim_cache_put(one, strlen(one), FORMS, t);
+	put(one, t);
 	assert_int_equal(files(first, sizeof(first), &bytes), 1);
 	snprintf(aside, sizeof(aside), "%s.aside", dir);
 	assert_int_equal(rename(first, aside), 0);
-	shim_cache_put(two, strlen(two), FORMS, u);
+	put(two, u);
 	assert_int_equal(files(second, sizeof(second), &bytes), 1);
 	assert_string_not_equal(first, second);
 	assert_int_equal(rename(second, first), 0);
-	assert_null(shim_cache_get(one, strlen(one), FORMS));
+	assert_null(get(one));
 	assert_int_equal(rename(aside, first), 0);
-	assert_non_null(got = shim_cache_get(one, strlen(one), FORMS));
+	assert_non_null(got = get(one));
 	ptx_transformed_free(got);
 	ptx_transformed_free(u);
 	ptx_transformed_free(t);
@@ -256,8 +298,8 @@ static void many_writers(void **state)
 
 			if (n % 10 == 9 && files(path, sizeof(path), &bytes) > 0)
 				truncate(path, 100);
-			shim_cache_put(text[i], strlen(text[i]), FORMS, t[i]);
-			got = shim_cache_get(text[i], strlen(text[i]), FORMS);
+			put(text[i], t[i]);
+			got = get(text[i]);
 			if (got &&
 			    (got->len != t[i]->len || memcmp(got->text, t[i]->text, got->len)))
 				_exit(1);
@@ -270,8 +312,8 @@ static void many_writers(void **state)
 		assert_int_equal(status, 0);
 	}
 	for (int i = 0; i < 3; i++) {
-		shim_cache_put(text[i], strlen(text[i]), FORMS, t[i]);
-		got = shim_cache_get(text[i], strlen(text[i]), FORMS);
+		put(text[i], t[i]);
+		got = get(text[i]);
 		assert_non_null(got);
 		same(got, t[i]);
 		ptx_transformed_free(got);
@@ -294,30 +336,29 @@ static void bounded(void **state)
 		text[i] = module((unsigned int)i + 1, 80);
 		t[i] = transform(text[i]);
 	}
-	shim_cache_put(text[0], strlen(text[0]), FORMS, t[0]);
+	put(text[0], t[0]);
 	files(path, sizeof(path), &one);
 	snprintf(max, sizeof(max), "%llu", (unsigned long long)(one * 7 / 2));
 	setenv("GPUSHARE_CACHE_MAX", max, 1);
 	for (int i = 1; i < 6; i++) {
 		usleep(20000); /* the clock of the file system's times */
-		shim_cache_put(text[i], strlen(text[i]), FORMS, t[i]);
+		put(text[i], t[i]);
 		usleep(20000);
-		got = shim_cache_get(text[0], strlen(text[0]),
-				     FORMS); /* used again and again: stays */
+		got = get(text[0]); /* used again and again: stays */
 		assert_non_null(got);
 		ptx_transformed_free(got);
 		files(NULL, 0, &bytes);
 		assert_true(bytes <= one * 7 / 2);
 	}
 	assert_int_equal(files(NULL, 0, &bytes), 3);
-	assert_null(shim_cache_get(text[3], strlen(text[3]), FORMS));
+	assert_null(get(text[3]));
 	for (int i = 4; i < 6; i++) {
-		got = shim_cache_get(text[i], strlen(text[i]), FORMS);
+		got = get(text[i]);
 		assert_non_null(got);
 		ptx_transformed_free(got);
 	}
 	setenv("GPUSHARE_CACHE_MAX", "0", 1);
-	assert_null(shim_cache_get(text[0], strlen(text[0]), FORMS));
+	assert_null(get(text[0]));
 	for (int i = 0; i < 6; i++) {
 		ptx_transformed_free(t[i]);
 		free(text[i]);
@@ -333,30 +374,30 @@ static void not_the_users_own(void **state)
 
 	(void)state;
 	assert_int_equal(chmod(dir, 0777), 0);
-	shim_cache_put(text, strlen(text), FORMS, t);
+	put(text, t);
 	assert_int_equal(files(NULL, 0, &bytes), 0);
 	assert_int_equal(chmod(dir, 0700), 0);
-	shim_cache_put(text, strlen(text), FORMS, t);
+	put(text, t);
 	assert_int_equal(files(path, sizeof(path), &bytes), 1);
 	assert_int_equal(chmod(path, 0666), 0);
-	assert_null(shim_cache_get(text, strlen(text), FORMS));
+	assert_null(get(text));
 	assert_int_equal(chmod(path, 0600), 0);
 	assert_int_equal(chmod(dir, 0770), 0);
-	assert_null(shim_cache_get(text, strlen(text), FORMS));
+	assert_null(get(text));
 	assert_int_equal(chmod(dir, 0700), 0);
 	snprintf(link, sizeof(link), "%s.link", dir);
 	assert_int_equal(symlink(dir, link), 0);
 	setenv("GPUSHARE_CACHE", link, 1);
-	assert_null(shim_cache_get(text, strlen(text), FORMS));
+	assert_null(get(text));
 	unlink(link);
 	setenv("GPUSHARE_CACHE", "", 1);
-	assert_null(shim_cache_get(text, strlen(text), FORMS));
+	assert_null(get(text));
 	setenv("GPUSHARE_CACHE", dir, 1);
-	got = shim_cache_get(text, strlen(text), FORMS);
+	got = get(text);
 	assert_non_null(got);
 	if (geteuid() == 0) { /* only root can make it another's */
 		assert_int_equal(chown(dir, 1234, 1234), 0);
-		assert_null(shim_cache_get(text, strlen(text), FORMS));
+		assert_null(get(text));
 		assert_int_equal(chown(dir, 0, 0), 0);
 	}
 	ptx_transformed_free(got);
@@ -379,8 +420,8 @@ static void no_long_files(void **state)
 	if (!child) {
 		if (setrlimit(RLIMIT_FSIZE, &(struct rlimit) { 512, 512 }) < 0)
 			_exit(1);
-		shim_cache_put(text, strlen(text), FORMS, t);
-		_exit(shim_cache_get(text, strlen(text), FORMS) != NULL);
+		put(text, t);
+		_exit(get(text) != NULL);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
@@ -401,8 +442,8 @@ static void made_on_first_use(void **state)
 	unsetenv("GPUSHARE_CACHE");
 	snprintf(path, sizeof(path), "%s/deep", home);
 	setenv("XDG_CACHE_HOME", path, 1);
-	shim_cache_put(text, strlen(text), FORMS, t);
-	got = shim_cache_get(text, strlen(text), FORMS);
+	put(text, t);
+	got = get(text);
 	assert_non_null(got);
 	snprintf(dir, sizeof(dir), "%s/deep/gpushare", home);
 	assert_int_equal(stat(dir, &st), 0);

@@ -202,10 +202,20 @@ static CUresult make_and_push(CUcontext *ctx, CUctxCreateParams *params, unsigne
 	return CUDA_SUCCESS;
 }
 
+static CUcontext below = FAKE_CONTEXT;
+
+static CUresult push(CUcontext ctx)
+{
+	below = is_current;
+	is_current = ctx;
+	return CUDA_SUCCESS;
+}
+
 static CUresult pop(CUcontext *ctx)
 {
 	*ctx = is_current;
-	is_current = FAKE_CONTEXT;
+	is_current = below;
+	below = FAKE_CONTEXT;
 	return CUDA_SUCCESS;
 }
 
@@ -218,7 +228,7 @@ static void requesting_driver(void)
 {
 	PUT(cuCtxGetCurrent, answer);
 	PUT(cuCtxSetCurrent, make_current);
-	PUT(cuCtxPushCurrent_v2, make_current);
+	PUT(cuCtxPushCurrent_v2, push);
 	PUT(cuCtxPopCurrent_v2, pop);
 	PUT(cuCtxCreate_v4, make_and_push);
 	is_current = FAKE_CONTEXT;

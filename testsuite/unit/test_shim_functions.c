@@ -193,7 +193,6 @@ static CUresult fake_unsafe_function(CUfunction *f, CUkernel of)
 static void test_what_is_requested_in_a_capture_does_not_end_it(void **unused)
 {
 	CUkernel one, other;
-	CUlibrary library;
 
 	(void)unused;
 	load(&other, NULL);
@@ -202,8 +201,7 @@ static void test_what_is_requested_in_a_capture_does_not_end_it(void **unused)
 	assert_int_equal(cuStreamBeginCapture_v2(OTHER, CU_STREAM_CAPTURE_MODE_GLOBAL),
 			 CUDA_SUCCESS);
 	is_captured = 1;
-	library = load_text(shim_rig_ptx, &one, NULL);
-	assert_true(shim_module_has_variants(library));
+	load_text(shim_rig_ptx, &one, NULL);
 	/* Into a stream that is not captured. */
 	assert_int_equal(launch_in((CUfunction)(uintptr_t)other, 1, STREAM), CUDA_SUCCESS);
 	EVENTUALLY(all_prepared());

@@ -28,6 +28,7 @@ static const char ptx[] =
 
 static CUfunction guarded;
 static struct shim_kernel *record;
+static struct shim_variant *variant;
 
 /* The parameters of the last launch. */
 struct sent {
@@ -56,8 +57,14 @@ static int setup(void **state)
 	assert_int_equal(cuModuleLoadData(&module, ptx), CUDA_SUCCESS);
 	assert_int_equal(cuModuleGetFunction(&guarded, module, "leaves"), CUDA_SUCCESS);
 	record = shim_kernel_find(guarded);
-	assert_ptr_equal(record->variant, FAKE_GUARDED);
-	assert_int_equal(record->transform, PTX_TRANSFORM_GUARDED);
+	gs_page_store(page->grant, 1);
+	assert_int_equal(launch(guarded, 1), CUDA_SUCCESS); /* for which its variant is made */
+	finish_all();
+	EVENTUALLY(all_prepared());
+	variant = shim_variant_in(record->code, shim_context_current(shim_session()));
+	assert_non_null(variant);
+	assert_ptr_equal(variant->f, FAKE_GUARDED);
+	assert_int_equal(variant->transform, PTX_TRANSFORM_GUARDED);
 	return 0;
 }
 
@@ -229,28 +236,20 @@ static void expect_as_written(CUlaunchAttributeID id, unsigned int value, enum p
 /* Its grid and its blocks are the program's, so what is said of them holds. */
 static void test_attributes(void **unused)
 {
-	enum ptx_reason reason = record->reason;
-
 	(void)unused;
-	record->reason = PTX_REASON_NONE; /* it would be named instead of the launch's */
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 1, PTX_REASON_COOPERATIVE);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 1, PTX_REASON_PDL);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, 1, PTX_REASON_PDL);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2, PTX_REASON_CLUSTER);
 	expect_as_written(CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, 1,
 			  PTX_REASON_LAUNCH_ATTRIBUTE);
-	record->reason = reason;
-	for (int i = 0; i < 3; i++) {
-		static const CUlaunchAttributeID none[] = {
-			CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_PRIORITY,
-			CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
-		};
-
-		assert_int_equal(launch_with(none[i], 0), CUDA_SUCCESS);
-		expect_calls("batch attribute launch-guarded launch-end wait");
-		end(active(), LONG_GRID, GS_K_DONE);
-		EVENTUALLY(all_prepared());
-	}
+	assert_int_equal(launch_with(CU_LAUNCH_ATTRIBUTE_PRIORITY, 0), CUDA_SUCCESS);
+	expect_calls("batch attribute launch-guarded launch-end wait");
+	end(active(), LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	assert_int_equal(launch_with(CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 0), CUDA_SUCCESS);
+	expect_calls("batch launch-guarded launch-end wait");
+	end(active(), LONG_GRID, GS_K_DONE);
 }
 
 /* A cluster runs or leaves as a whole, and is asked with others. */
@@ -259,8 +258,8 @@ static void test_clusters_and_groups(void **unused)
 	struct gs_slot *slot;
 
 	(void)unused;
-	record->needs.by_cluster = 1;
-	record->needs.group = 3;
+	variant->by_cluster = 1;
+	variant->group = 3;
 	assert_int_equal(launch_with(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 2), CUDA_SUCCESS);
 	expect_calls("batch attribute launch-guarded launch-end wait");
 	assert_int_equal(sent()->guard.group, 3);
@@ -276,7 +275,7 @@ static void test_clusters_and_groups(void **unused)
 	assert_int_equal(*word(), 21); /* 4 clusters more */
 	EVENTUALLY(sent()->guard.base == 160);
 	end(slot, LONG_GRID, GS_K_DONE);
-	record->needs.by_cluster = record->needs.group = 0;
+	variant->by_cluster = variant->group = 0;
 }
 
 /* The driver refuses what belongs to it: nothing is left, and the next one is right. */

@@ -188,6 +188,7 @@ static void test_a_library_with_variants_comes_whole(void **unused)
 	CUlibrary library = load_text(shim_rig_ptx, &one, &two);
 
 	(void)unused;
+	shim_module_find(library)->whole = 1;
 	expect_wait(launch_it, library, one);
 	expect_pass(launch_it, library, two);
 	expect_pass(get_function, library, two);
@@ -207,6 +208,7 @@ static void test_of_a_whole_library_what_can_be_loaded_is(void **unused)
 	CUlibrary library = load_text(shim_rig_ptx, &one, NULL);
 
 	(void)unused;
+	shim_module_find(library)->whole = 1;
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_no_second;
 	expect_wait(launch_it, library, one);
 	expect_pass(launch_it, library, one);
@@ -216,10 +218,12 @@ static void test_of_a_whole_library_what_can_be_loaded_is(void **unused)
 
 static unsigned int functions_loaded;
 
+static unsigned int functions = 3;
+
 static CUresult fake_function_count(unsigned int *n, CUmodule module)
 {
 	(void)module;
-	*n = 3;
+	*n = functions;
 	return CUDA_SUCCESS;
 }
 
@@ -260,6 +264,55 @@ static void test_a_captured_launch_waits(void **unused)
 	expect_pass(launch_it, library, one);
 	assert_int_equal(relaxed, 2);
 	is_captured = 0;
+}
+
+static CUmodule large;
+
+static void get_by_name(CUlibrary library, CUkernel of)
+{
+	CUfunction f;
+
+	(void)library, (void)of;
+	assert_int_equal(cuModuleGetFunction(&f, large, "k"), CUDA_SUCCESS);
+	inside = 1;
+}
+
+static void get_attribute(CUlibrary library, CUkernel of)
+{
+	int value;
+
+	(void)library;
+	assert_int_equal(
+		cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUfunction)(uintptr_t)of),
+		CUDA_SUCCESS);
+	inside = 1;
+}
+
+/* Of a module with many functions each is loaded as the program comes to it: by name, or by a
+ * list. */
+static void test_a_large_module_comes_by_and_by(void **unused)
+{
+	const CUkernel listed = (CUkernel)0x77770;
+	struct shim_module *m;
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuModuleGetFunctionCount] = (void *)(uintptr_t)fake_function_count;
+	shim_slot[SHIM_FN_cuFuncLoad] = (void *)(uintptr_t)fake_load_function;
+	functions = 33;
+	functions_loaded = 0;
+	assert_int_equal(cuModuleLoadData(&large, shim_rig_ptx), CUDA_SUCCESS);
+	functions = 3;
+	assert_int_equal(functions_loaded, 0);
+	m = shim_module_find(large);
+	assert_false(m->loaded);
+	expect_wait(get_by_name, NULL, NULL);
+	assert_int_equal(functions_loaded, 0); /* the driver has done it */
+	shim_kernel_add(large, 0, listed, "listed");
+	expect_wait(get_attribute, NULL, listed);
+	/* One of its kernels has been launched and has a variant by now: the rest comes as well. */
+	assert_int_equal(functions_loaded, 1 + 3);
+	assert_true(m->loaded);
+	expect_pass(get_attribute, NULL, listed);
 }
 
 static void test_an_unloaded_library_is_gone(void **unused)
@@ -357,6 +410,7 @@ static void test_what_fails_waits_again(void **unused)
 	CUlibrary library = load(&one, NULL), with_variants = load_text(shim_rig_ptx, &two, NULL);
 
 	(void)unused;
+	shim_module_find(with_variants)->whole = 1;
 	shim_slot[SHIM_FN_cuKernelGetFunction] = (void *)(uintptr_t)fake_refusal;
 	expect_wait(refused, library, one);
 	expect_wait(refused, library, one);
@@ -367,22 +421,6 @@ static void test_what_fails_waits_again(void **unused)
 	expect_pass(launch_it, library, one);
 	expect_wait(launch_it, with_variants, two);
 	expect_pass(launch_it, with_variants, two);
-}
-
-/* Compiled at its first use, it would be refused to the program then, which gave another text. */
-static void test_a_transformed_text_is_refused_when_it_is_loaded(void **unused)
-{
-	CUlibrary library;
-	CUkernel one;
-
-	(void)unused;
-	module_rc = CUDA_ERROR_INVALID_PTX;
-	refused_texts = 0;
-	library = load_text(shim_rig_ptx, &one, NULL);
-	assert_int_equal(refused_texts, 1);
-	assert_false(shim_module_has_variants(library));
-	module_rc = CUDA_SUCCESS;
-	expect_wait(launch_it, library, one);
 }
 
 /* A function is there with its module; what is no kernel at all is the driver's to refuse. */
@@ -429,10 +467,10 @@ int main(void)
 		SHIM(test_a_library_with_variants_comes_whole),
 		SHIM(test_of_a_whole_library_what_can_be_loaded_is),
 		SHIM(test_a_module_comes_whole),
+		SHIM(test_a_large_module_comes_by_and_by),
 		SHIM(test_an_unloaded_library_is_gone),
 		SHIM(test_what_fails_waits_again),
 		SHIM(test_of_two_contexts_both_are_remembered),
-		SHIM(test_a_transformed_text_is_refused_when_it_is_loaded),
 		SHIM(test_nothing_else_waits),
 		SHIM(test_a_captured_launch_waits),
 		SHIM(test_each_context_has_its_own),

@@ -138,6 +138,52 @@ static void test_of_an_attribute(void **unused)
 	}
 }
 
+static unsigned int attributes_launched;
+
+static CUresult launch_with(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
+{
+	(void)params, (void)extra;
+	fake_launched = f;
+	attributes_launched = config->numAttrs;
+	return CUDA_SUCCESS;
+}
+
+/* What the variant honours as well goes along, and what asks for nothing does not matter. */
+static void test_of_an_attribute_that_holds(void **unused)
+{
+	CUlaunchAttribute attribute[] = {
+		{ .id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN },
+		{ .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE },
+		{ .id = CU_LAUNCH_ATTRIBUTE_PRIORITY, .value = { .priority = -1 } },
+		{ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		  .value = { .clusterDim = { 1, 1, 1 } } },
+	};
+	CUlaunchConfig config = {
+		.gridDimX = LONG_GRID,
+		.gridDimY = 1,
+		.gridDimZ = 1,
+		.blockDimX = 32,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.hStream = STREAM,
+		.attrs = attribute,
+		.numAttrs = 4,
+	};
+	static CUdeviceptr p;
+	static uint32_t n;
+	void *args[] = { &p, &n }, *driver = shim_slot[SHIM_FN_cuLaunchKernelEx];
+
+	(void)unused;
+	shim_slot[SHIM_FN_cuLaunchKernelEx] = (void *)(uintptr_t)launch_with;
+	assert_int_equal(cuLaunchKernelEx(&config, kernel, args, NULL), CUDA_SUCCESS);
+	assert_ptr_equal(fake_launched, FAKE_VARIANT);
+	assert_int_equal(attributes_launched, 2);
+	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	shim_slot[SHIM_FN_cuLaunchKernelEx] = driver;
+}
+
 static CUresult refuse(const CUlaunchConfig *config, CUfunction f, void **params, void **extra)
 {
 	(void)f, (void)params, (void)extra;
@@ -224,7 +270,7 @@ static void test_of_a_graph(void **unused)
 	(void)unused;
 	assert_int_equal(cuGraphLaunch(graph, STREAM), CUDA_SUCCESS);
 	k = shim_graph_find(graph);
-	assert_string_equal(k->name, "(graph)");
+	assert_string_equal(k->code->name, "(graph)");
 	assert_ptr_equal(shim_graph_find(graph), k);
 	expect_why(k, PTX_REASON_GRAPH);
 }
@@ -252,7 +298,7 @@ static void test_registers(void **unused)
 		assert_int_equal(launch(unknown, LONG_GRID), CUDA_SUCCESS);
 		finish_all();
 	}
-	assert_int_equal(shim_kernel_find(unknown)->registers, 42);
+	assert_int_equal(shim_kernel_find(unknown)->code->registers, 42);
 	assert_int_equal(requested, 1);
 	shim_slot[SHIM_FN_cuFuncGetAttribute] = attribute;
 }
@@ -260,8 +306,13 @@ static void test_registers(void **unused)
 int shim_reports(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_of_the_launch), SHIM(test_of_an_attribute), SHIM(test_of_no_attributes),
-		SHIM(test_of_the_moment), SHIM(test_of_a_graph),      SHIM(test_registers),
+		SHIM(test_of_the_launch),
+		SHIM(test_of_an_attribute),
+		SHIM(test_of_an_attribute_that_holds),
+		SHIM(test_of_no_attributes),
+		SHIM(test_of_the_moment),
+		SHIM(test_of_a_graph),
+		SHIM(test_registers),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

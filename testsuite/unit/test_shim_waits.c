@@ -57,7 +57,7 @@ static const struct blocks always[] = {
 	SAME(cuMemHostUnregister),
 	SAME(cuArrayDestroy),
 	SAME(cuMipmappedArrayDestroy),
-	{ SHIM_FN_cuModuleLoadData, SHIM_FN_cuModuleLoadDataEx },
+	SAME(cuModuleLoadData),
 	SAME(cuModuleLoadDataEx),
 	SAME(cuModuleLoadFatBinary),
 	SAME(cuModuleLoad),

@@ -61,6 +61,7 @@ struct ptx_analysis {
 	uint32_t nshared;
 	uint64_t function_shared; /* bytes of all functions that are no entries */
 	uint8_t sync_aware;       /* PTX_TRANSFORMS_SYNC_AWARE is asked for */
+	uint8_t alone;            /* PTX_TRANSFORMS_ALONE is */
 };
 
 /* -1 when memory is short. */

@@ -169,7 +169,8 @@ static void choose(const struct work *w, struct ptx_kernel *k)
 		if (!k->transforms)
 			k->transform = transform;
 		k->transforms |= PTX_TRANSFORM_BIT(transform);
-		if (!w->every && !(transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps))
+		if (w->a.alone ||
+		    (!w->every && !(transform == PTX_TRANSFORM_PERSISTENT && k->whole_warps)))
 			break;
 	}
 }
@@ -246,6 +247,13 @@ static void copy_behind(struct work *w, const struct ptx_func *f)
 	ptx_out_str(&w->out, "\n\n");
 }
 
+/* The text up to the function, which the variant replaces. */
+static void copy_before(struct work *w, const struct ptx_func *f)
+{
+	ptx_out_put(&w->out, w->a.module->text + w->at, f->span.begin - w->at);
+	w->at = f->span.end;
+}
+
 static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 {
 	const struct ptx_func *f = &w->a.module->func[func];
@@ -256,7 +264,10 @@ static void put_variants(struct work *w, uint32_t func, uint32_t kernel)
 		if (!(w->t->kernel[kernel].transforms & PTX_TRANSFORM_BIT(transform)) ||
 		    has_name(&w->a, f->name, ptx_transform_suffix(transform)))
 			continue;
-		copy_behind(w, f);
+		if (w->a.alone)
+			copy_before(w, f);
+		else
+			copy_behind(w, f);
 		makers[i].put(&w->out, &w->a, func, &w->planned[kernel].plan[i]);
 	}
 }
@@ -325,6 +336,7 @@ struct ptx_transformed *ptx_transform_only(const char *text, size_t len, uint32_
 	w.t = calloc(1, sizeof(*w.t));
 	if (w.t && ptx_analyse(&w.a, module) == 0) {
 		w.a.sync_aware = (transforms & PTX_TRANSFORMS_SYNC_AWARE) != 0;
+		w.a.alone = (transforms & PTX_TRANSFORMS_ALONE) != 0;
 		rc = transform_entries(&w);
 	}
 	if (w.t) {

@@ -40,6 +40,11 @@ enum ptx_transform_kind {
  * them hung on an H200, and what mends that has not run there.
  */
 #define PTX_TRANSFORMS_SYNC_AWARE 0x100u
+/*
+ * Beside forms in such a set: the best one that an entry allows stands in the entry's place, under
+ * its name; an entry that allows none stays.
+ */
+#define PTX_TRANSFORMS_ALONE 0x200u
 
 /* Why a kernel gets no better form: PTX_REASON(NAME, "words", best form that it leaves). */
 enum ptx_reason {

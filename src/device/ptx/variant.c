@@ -322,7 +322,7 @@ void ptx_variant_persistent(struct ptx_out *out, const struct ptx_analysis *a, u
 	const struct ptx_func *f = &m->func[func];
 	const char *more = plan->meet_each_task ? "$__gpushare_meet" : "$__gpushare_task";
 
-	ptx_put_head(out, m, f, PTX_TRANSFORM_PERSISTENT);
+	ptx_put_head(out, a, f, PTX_TRANSFORM_PERSISTENT);
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, entry_code, a->sm, more);
 	ptx_put_code(out, ptx_proxy_code, a->sm, more);

@@ -34,7 +34,7 @@ void ptx_put_clone(struct ptx_out *out, const struct ptx_analysis *a, uint32_t f
 void ptx_put_clear_count(struct ptx_out *out);
 
 /* The variant's head up to and with the body's brace. */
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+void ptx_put_head(struct ptx_out *out, const struct ptx_analysis *a, const struct ptx_func *f,
 		  enum ptx_transform_kind transform);
 void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char *more);
 

@@ -116,13 +116,15 @@ void ptx_put_code(struct ptx_out *out, const char *code, uint32_t sm, const char
 	ptx_out_str(out, code);
 }
 
-void ptx_put_head(struct ptx_out *out, const struct ptx_module *m, const struct ptx_func *f,
+void ptx_put_head(struct ptx_out *out, const struct ptx_analysis *a, const struct ptx_func *f,
 		  enum ptx_transform_kind transform)
 {
+	const struct ptx_module *m = a->module;
 	uint32_t name_end = (uint32_t)(f->name.s - m->text) + f->name.len;
 
 	ptx_out_put(out, m->text + f->span.begin, name_end - f->span.begin);
-	ptx_out_str(out, ptx_transform_suffix(transform));
+	if (!a->alone)
+		ptx_out_str(out, ptx_transform_suffix(transform));
 	ptx_out_str(out, "(");
 	if (f->nparam) {
 		uint32_t end = f->param[f->nparam - 1].span.end; /* before any comment */

@@ -50,7 +50,7 @@ void ptx_variant_guarded(struct ptx_out *out, const struct ptx_analysis *a, uint
 	const struct ptx_func *f = &m->func[func];
 
 	(void)plan;
-	ptx_put_head(out, m, f, PTX_TRANSFORM_GUARDED);
+	ptx_put_head(out, a, f, PTX_TRANSFORM_GUARDED);
 	ptx_out_str(out, declarations);
 	ptx_put_code(out, guard_code, a->sm, "");
 	ptx_out_put(out, m->text + f->body_begin, f->body_end - f->body_begin);

@@ -43,7 +43,7 @@ void ptx_variant_sliced(struct ptx_out *out, const struct ptx_analysis *a, uint3
 	const struct ptx_module *m = a->module;
 	const struct ptx_func *f = &m->func[func];
 
-	ptx_put_head(out, m, f, PTX_TRANSFORM_SLICED);
+	ptx_put_head(out, a, f, PTX_TRANSFORM_SLICED);
 	ptx_out_str(out, declarations);
 	if (a->func[func].index & PTX_INDEX_TASK)
 		ptx_put_code(out, index_code, a->sm, "");

@@ -246,10 +246,10 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		l->progress.left_ns = 0;
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
 			 ", relaunched in %" PRIu64 " us",
-			 l->kernel->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
+			 l->kernel->code->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
 		return;
 	}
-	shim_log("relaunch of %s failed: %d", l->kernel->name, rc);
+	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
 	shim_fault_seen(l->ctx, rc);
 	l->retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))

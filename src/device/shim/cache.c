@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The cache of transformed modules; see cache.h.
+ * The cache of variants; see cache.h.
  *
- * An entry's name is a hash of the text, of the forms asked for and of this
- * build of the shim; in it are the text itself, the transformed text and the
- * kernels' description, each as a zstd frame with a checksum.  The text is
- * compared, byte by byte, so two texts of one hash cost time, never a wrong
- * kernel, and the hash need not withstand anybody.
+ * An entry's name is a hash of all of its key and of this build of the shim; in it are the
+ * addresses that the variant was made for, its module and its description, each as a zstd frame
+ * with a checksum.  Who may write there may run kernels as this user anyway, so the hash need not
+ * withstand anybody.
  */
 #define _GNU_SOURCE
 #include "device/shim/cache.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +23,17 @@
 #include "device/shim/describe.h"
 #include "device/shim/shim.h"
 
-#define MAGIC 0x32687347u
+#define MAGIC 0x33687347u
 #define LEVEL 1
-/* No text is kept that is longer: neither program nor driver would load it. */
+/* No part of an entry is longer: nobody would load it. */
 #define BYTES_MAX ((uint64_t)1 << 30)
 
-enum part { TEXT, MADE, DESCRIPTION, PARTS };
+enum part { ADDRESSES, MADE, DESCRIPTION, PARTS };
 
 /* Before the frames. */
 struct head {
-	uint32_t magic, transforms;
-	uint64_t build[2];
+	uint32_t magic, sm;
+	uint64_t build[2], text, hash[2];
 	uint64_t bytes[PARTS], packed[PARTS];
 };
 
@@ -78,35 +78,35 @@ static void stir_bytes(uint64_t h[2], const void *data, size_t len)
 	}
 }
 
-/* What the entry of this text begins with, and its name. */
-static int head_of(struct head *head, char name[NAME_BYTES], const char *text, size_t len,
-		   uint32_t transforms)
+/* What the entry of this key begins with, and its name. */
+static int head_of(struct head *head, char name[NAME_BYTES], const struct shim_cache_key *key)
 {
 	uint64_t h[2] = { UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344) };
 
 	memset(head, 0, sizeof(*head));
 	head->magic = MAGIC;
-	head->transforms = transforms;
-	head->bytes[TEXT] = len;
+	head->sm = key->sm;
+	head->text = key->len;
 	if (build_of(head->build) < 0)
 		return -1;
 	stir_bytes(h, head, sizeof(*head));
-	stir_bytes(h, text, len);
+	stir_bytes(h, key->kernel, strlen(key->kernel) + 1);
+	stir_bytes(h, key->compiler, strlen(key->compiler) + 1);
+	stir_bytes(h, key->text, key->len);
+	memcpy(head->hash, h, sizeof(head->hash)); /* nothing of it in another one's place */
 	snprintf(name, NAME_BYTES, "%016llx%016llx.module", (unsigned long long)h[0],
 		 (unsigned long long)h[1]);
 	return 0;
 }
 
-/* The entry's head and where its frames are, if it may be this text's.  0, or -1. */
+/* The entry's head and where its frames are, if it may be this key's.  0, or -1. */
 static int read_head(const unsigned char *file, size_t len, const struct head *want,
 		     struct head *got, const unsigned char *zstd[PARTS])
 {
 	if (len < sizeof(*got))
 		return -1;
 	memcpy(got, file, sizeof(*got));
-	if (got->magic != want->magic || got->transforms != want->transforms ||
-	    got->bytes[TEXT] != want->bytes[TEXT] ||
-	    memcmp(got->build, want->build, sizeof(got->build)))
+	if (memcmp(got, want, offsetof(struct head, bytes)) != 0)
 		return -1;
 	file += sizeof(*got);
 	len -= sizeof(*got);
@@ -119,28 +119,6 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 		len -= got->packed[i];
 	}
 	return len ? -1 : 0;
-}
-
-/* A piece at a time: the memory for all of it would cost more than the comparison. */
-static int contains(const unsigned char *zstd, size_t len, const char *text, size_t text_len)
-{
-	ZSTD_inBuffer in = { zstd, len, 0 };
-	ZSTD_DStream *z = ZSTD_createDStream();
-	unsigned char piece[32768];
-	size_t at = 0, rc = 1;
-
-	while (z && rc) {
-		ZSTD_outBuffer out = { piece, sizeof(piece), 0 };
-		size_t before = in.pos;
-
-		rc = ZSTD_decompressStream(z, &out, &in);
-		if (ZSTD_isError(rc) || out.pos > text_len - at ||
-		    memcmp(text + at, piece, out.pos) || (rc && !out.pos && in.pos == before))
-			break;
-		at += out.pos;
-	}
-	ZSTD_freeDStream(z);
-	return rc == 0 && at == text_len;
 }
 
 /* The frame's contents with a NUL behind: a block of the caller's to free. */
@@ -156,55 +134,111 @@ static void *contents(const unsigned char *zstd, size_t len, size_t bytes)
 	return NULL;
 }
 
-static struct ptx_transformed *read_entry(int dir, const char *name, const struct head *want,
-					  const char *text)
+/* Names with their NUL, each with its address behind it. */
+static int all_same(const char *data, size_t len, shim_cache_same_fn *same, void *user)
+{
+	for (size_t at = 0; at < len;) {
+		size_t name = strnlen(data + at, len - at) + 1;
+		uint64_t address;
+
+		if (len - at < name + sizeof(address))
+			return 0;
+		memcpy(&address, data + at + name, sizeof(address));
+		if (!same(data + at, address, user))
+			return 0;
+		at += name + sizeof(address);
+	}
+	return 1;
+}
+
+static char *describe_needs(const struct ptx_need *need, uint32_t n, uint64_t *len)
+{
+	char *data = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&data, &size);
+
+	for (uint32_t i = 0; f && i < n; i++) {
+		fwrite(need[i].name, strlen(need[i].name) + 1, 1, f);
+		fwrite(&need[i].address, sizeof(need[i].address), 1, f);
+	}
+	if (!f || fclose(f) != 0)
+		return NULL;
+	*len = size;
+	return data;
+}
+
+/* The parts of an entry, opened. */
+struct opened {
+	char *part[PARTS];
+};
+
+static void drop(struct opened *o)
+{
+	for (int i = 0; i < PARTS; i++)
+		free(o->part[i]);
+}
+
+static int open_parts(struct opened *o, const struct head *head, const unsigned char *zstd[PARTS])
+{
+	int ok = 1;
+
+	for (int i = 0; i < PARTS; i++) {
+		o->part[i] = contents(zstd[i], head->packed[i], head->bytes[i]);
+		ok &= o->part[i] != NULL;
+	}
+	return ok;
+}
+
+static struct ptx_transformed *read_entry(const unsigned char *file, size_t len,
+					  const struct head *want, shim_cache_same_fn *same,
+					  void *user, int *damaged)
 {
 	const unsigned char *zstd[PARTS];
 	struct ptx_transformed *t = NULL;
-	void *description = NULL;
-	unsigned char *file;
+	struct opened o = { { NULL } };
 	struct head got;
-	size_t len;
 
-	file = shim_cache_read(dir, name, &len);
-	if (!file)
-		return NULL;
-	if (read_head(file, len, want, &got, zstd) == 0 &&
-	    contains(zstd[TEXT], got.packed[TEXT], text, got.bytes[TEXT]))
-		description = contents(zstd[DESCRIPTION], got.packed[DESCRIPTION],
-				       got.bytes[DESCRIPTION]);
-	if (description)
-		t = shim_undescribe(description, got.bytes[DESCRIPTION]);
-	free(description);
-	if (t && (t->text = contents(zstd[MADE], got.packed[MADE], got.bytes[MADE]))) {
+	*damaged = read_head(file, len, want, &got, zstd) < 0 || !open_parts(&o, &got, zstd);
+	if (!*damaged && all_same(o.part[ADDRESSES], got.bytes[ADDRESSES], same, user)) {
+		t = shim_undescribe((unsigned char *)o.part[DESCRIPTION], got.bytes[DESCRIPTION]);
+		*damaged = !t || t->nkernel != 1;
+	}
+	if (t && !*damaged) {
+		t->text = o.part[MADE];
 		t->len = got.bytes[MADE];
+		o.part[MADE] = NULL;
 	} else {
 		ptx_transformed_free(t);
 		t = NULL;
-		shim_log("cache: %s is damaged, or another text's: made anew", name);
 	}
-	free(file);
+	drop(&o);
 	return t;
 }
 
 static int worthwhile(size_t len)
 {
-	return len >= SHIM_CACHE_TEXT_MIN && len <= BYTES_MAX && shim_cache_max() > 0;
+	return len <= BYTES_MAX && shim_cache_max() > 0;
 }
 
-struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t transforms)
+struct ptx_transformed *shim_cache_get(const struct shim_cache_key *key, shim_cache_same_fn *same,
+				       void *user)
 {
 	struct ptx_transformed *t = NULL;
+	unsigned char *file = NULL;
 	char name[NAME_BYTES];
 	struct head head;
-	int dir;
+	int dir, damaged = 0;
+	size_t len;
 
-	if (!worthwhile(len) || (dir = shim_cache_open()) < 0)
+	if (!worthwhile(key->len) || (dir = shim_cache_open()) < 0)
 		return NULL;
-	if (head_of(&head, name, text, len, transforms) == 0)
-		t = read_entry(dir, name, &head, text);
-	if (t)
-		t->content = ptx_content(text, len);
+	if (head_of(&head, name, key) == 0)
+		file = shim_cache_read(dir, name, &len);
+	if (file)
+		t = read_entry(file, len, &head, same, user, &damaged);
+	if (damaged)
+		shim_log("cache: %s is damaged: made anew", name);
+	free(file);
 	close(dir);
 	return t;
 }
@@ -236,25 +270,36 @@ static unsigned char *pack(struct head *head, const void *const part[PARTS], siz
 	return NULL;
 }
 
-void shim_cache_put(const char *text, size_t len, uint32_t transforms,
+static unsigned char *pack_entry(struct head *head, const struct ptx_need *need, uint32_t nneed,
+				 const struct ptx_transformed *t, size_t *size)
+{
+	char *addresses = describe_needs(need, nneed, &head->bytes[ADDRESSES]);
+	size_t n = 0;
+	unsigned char *description = shim_describe(t, &n), *file = NULL;
+
+	head->bytes[MADE] = t->len;
+	head->bytes[DESCRIPTION] = n;
+	if (addresses && description)
+		file = pack(head, (const void *const[]) { addresses, t->text, description }, size);
+	free(addresses);
+	free(description);
+	return file;
+}
+
+void shim_cache_put(const struct shim_cache_key *key, const struct ptx_need *need, uint32_t nneed,
 		    const struct ptx_transformed *t)
 {
-	unsigned char *description = NULL, *file = NULL;
+	unsigned char *file = NULL;
 	uint64_t max = shim_cache_max();
 	char name[NAME_BYTES];
-	size_t n, size;
 	struct head head;
+	size_t size = 0;
 	int dir;
 
-	if (!worthwhile(len) || !t->text || (dir = shim_cache_open()) < 0)
+	if (!worthwhile(key->len) || !t->text || (dir = shim_cache_open()) < 0)
 		return;
-	if (head_of(&head, name, text, len, transforms) == 0)
-		description = shim_describe(t, &n);
-	if (description) {
-		head.bytes[MADE] = t->len;
-		head.bytes[DESCRIPTION] = n;
-		file = pack(&head, (const void *const[]) { text, t->text, description }, &size);
-	}
+	if (head_of(&head, name, key) == 0)
+		file = pack_entry(&head, need, nneed, t, &size);
 	if (file && size <= max) {
 		/* Room first, so that the bound holds however many write. */
 		shim_cache_trim(dir, max - size);
@@ -264,6 +309,5 @@ void shim_cache_put(const char *text, size_t len, uint32_t transforms,
 			shim_cache_trim(dir, max);
 	}
 	free(file);
-	free(description);
 	close(dir);
 }

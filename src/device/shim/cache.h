@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Transformed modules on disk, so that a program that comes again, or ten
- * ranks of it, need not have them transformed again.
+ * Variants on disk, so that a program that comes again, or ten ranks of it, need not have them
+ * made again.
  *
  * GPUSHARE_CACHE names the directory (empty: none), else $XDG_CACHE_HOME/gpushare,
  * else ~/.cache/gpushare; it is used only if it is the user's own and nobody
@@ -12,16 +12,30 @@
 #ifndef GPUSHARE_SHIM_CACHE_H
 #define GPUSHARE_SHIM_CACHE_H
 
+#include "device/ptx/bind.h"
 #include "device/ptx/transform.h"
 
-/* A shorter text is transformed about as fast as an entry is read. */
-#define SHIM_CACHE_TEXT_MIN 16384
+/* What a variant is made from, and by what. */
+struct shim_cache_key {
+	const char *text; /* the module's PTX */
+	size_t len;
+	const char *kernel;
+	uint32_t sm;          /* 90: compute capability 9.0 */
+	const char *compiler; /* its path and version, or what stands for it */
+};
 
-/* What ptx_transform_only() has made of this text with these forms, or NULL: not there. */
-struct ptx_transformed *shim_cache_get(const char *text, size_t len, uint32_t transforms);
+/* Does the variable have that address in this process? */
+typedef int shim_cache_same_fn(const char *name, uint64_t address, void *user);
 
-/* Keep it, if that can be done. */
-void shim_cache_put(const char *text, size_t len, uint32_t transforms,
+/*
+ * What was kept under that key: `text` is the variant's module, machine code or PTX, and the only
+ * kernel describes it.  NULL: nothing is there, or it was made for variables at other addresses.
+ */
+struct ptx_transformed *shim_cache_get(const struct shim_cache_key *key, shim_cache_same_fn *same,
+				       void *user);
+
+/* Keep it, if that can be done: what was made for those addresses. */
+void shim_cache_put(const struct shim_cache_key *key, const struct ptx_need *need, uint32_t nneed,
 		    const struct ptx_transformed *t);
 
 #endif

@@ -13,8 +13,8 @@
 	W(transforms) \
 	W(reason) \
 	W(reason_line) \
-	W(nparam) W(ctl_offset) W(static_shared) W(max_threads) W(uses_barrier) W(sync_aware) \
-		W(whole_warps)
+	W(nparam) \
+	W(ctl_offset) W(static_shared) W(max_threads) W(uses_barrier) W(sync_aware) W(whole_warps)
 
 static size_t padded(size_t n)
 {

@@ -100,33 +100,6 @@ static int equip(struct shim_context *c, int closed)
 	return c->guards == &cannot ? -1 : 1;
 }
 
-/* The variant has the program's grid and blocks, so what is said of them holds for it. */
-static int honours(const struct shim_kernel *k, const CUlaunchAttribute *attr)
-{
-	const CUlaunchAttributeValue *v = &attr->value;
-
-	switch (attr->id) {
-	case CU_LAUNCH_ATTRIBUTE_IGNORE:
-	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
-	case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
-	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-		return 1;
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: /* a cluster runs or leaves as a whole */
-		return k->needs.by_cluster ||
-		       v->clusterDim.x * v->clusterDim.y * v->clusterDim.z == 1;
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: /* all blocks at once: some could not leave */
-		return !v->cooperative;
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: /* its end is not the grid's */
-		return !v->programmaticStreamSerializationAllowed;
-	default:
-		return 0;
-	}
-}
-
 /* Blocks that run or leave together: those of a cluster, as launched or else as compiled. */
 static uint32_t unit_of(const struct shim_launch *l)
 {
@@ -135,46 +108,28 @@ static uint32_t unit_of(const struct shim_launch *l)
 						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
 	uint32_t unit = 1;
 
-	if (!l->kernel->needs.by_cluster)
+	if (!l->variant->by_cluster)
 		return 1;
-	for (unsigned int i = 0; i < l->guard.nattr; i++)
-		if (l->guard.attr[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-			return l->guard.attr[i].value.clusterDim.x *
-			       l->guard.attr[i].value.clusterDim.y *
-			       l->guard.attr[i].value.clusterDim.z;
+	for (unsigned int i = 0; i < l->attributes.n; i++) {
+		const CUlaunchAttributeValue *v = &l->attributes.of[i].value;
+
+		if (l->attributes.of[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			return v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
+	}
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int n = 0;
 
-		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->kernel->variant) == CUDA_SUCCESS &&
-		    n > 0)
+		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->variant->f) == CUDA_SUCCESS && n > 0)
 			unit *= (uint32_t)n;
 	}
 	return unit;
-}
-
-static int keep_attributes(struct shim_launch *l, const CUlaunchConfig *config)
-{
-	unsigned int n = config && config->attrs ? config->numAttrs : 0;
-
-	if (n > l->guard.attr_room) {
-		CUlaunchAttribute *grown = realloc(l->guard.attr, n * sizeof(*grown));
-
-		if (!grown)
-			return -1;
-		l->guard.attr = grown;
-		l->guard.attr_room = n;
-	}
-	if (n)
-		memcpy(l->guard.attr, config->attrs, n * sizeof(*l->guard.attr));
-	l->guard.nattr = n;
-	return 0;
 }
 
 static void put_guard(struct shim_launch *l, uint64_t base)
 {
 	const struct gs_guard guard = { word_of(l), base, l->guard.group };
 
-	memcpy(l->packed.bytes + l->kernel->ctl_offset, &guard, sizeof(guard));
+	memcpy(l->packed.bytes + l->variant->params.ctl_offset, &guard, sizeof(guard));
 }
 
 static CUdeviceptr started_of(const struct shim_launch *l)
@@ -188,12 +143,10 @@ static int has_watcher(const struct shim_session *s, const struct shim_launch *l
 					     s->signal == GS_SIGNAL_PROXY;
 }
 
-static int fits(struct shim_launch *l, const struct shim_request *r)
+static int fits(struct shim_launch *l)
 {
-	if (keep_attributes(l, r->config) < 0)
-		return 0;
 	l->guard.unit = unit_of(l);
-	l->guard.group = l->kernel->needs.group;
+	l->guard.group = l->variant->group;
 	return l->guard.unit && l->nt / l->guard.unit <= UINT32_MAX;
 }
 
@@ -228,27 +181,6 @@ static void launch_watcher(struct shim_launch *l)
 		l->proxy = 0;
 }
 
-static CUresult launch_kernel(struct shim_launch *l, CUstream stream)
-{
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->packed.bytes,
-		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->packed.len,
-		CU_LAUNCH_PARAM_END,
-	};
-	CUlaunchConfig config = { l->dims.grid[0],  l->dims.grid[1],  l->dims.grid[2],
-				  l->dims.block[0], l->dims.block[1], l->dims.block[2],
-				  l->dims.shared,   stream,           l->guard.attr,
-				  l->guard.nattr };
-
-	if (l->guard.nattr)
-		return REAL(cuLaunchKernelEx)(&config, l->kernel->variant, NULL, extra);
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->dims.grid[0], l->dims.grid[1],
-				    l->dims.grid[2], l->dims.block[0], l->dims.block[1],
-				    l->dims.block[2], l->dims.shared, stream, NULL, extra);
-}
-
 static CUresult launch(struct shim_launch *l, CUstream stream)
 {
 	struct shim_guards *g = l->ctx->guards;
@@ -265,7 +197,7 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
 	g->seen[l->index] = group != 0;
 	if (rc == CUDA_SUCCESS)
-		rc = launch_kernel(l, stream);
+		rc = shim_launch_packed(l, l->dims.grid, stream);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0,
 					  stream, end, NULL);
@@ -347,7 +279,6 @@ static const struct shim_transform guarded = {
 	.param_bytes = GS_GUARD_PARAM_BYTES,
 	.doubtful_proxy = 1,
 	.equip = equip,
-	.honours = honours,
 	.fits = fits,
 	.prepare = prepare,
 	.launch = launch,

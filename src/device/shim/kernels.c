@@ -4,7 +4,6 @@
 #include "device/shim/kernels.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,155 +11,16 @@
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
 
-struct module {
-	const void *handle;
-	const void *library; /* whose description it shares, or NULL */
-	struct ptx_transformed *t;
-	enum ptx_reason why; /* t is NULL */
-	struct module *next;
-};
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct module *modules;  /* under lock */
-static struct module *unloaded; /* under lock: their kernels' records point there */
 _Atomic(struct shim_kernel *) shim_bucket[BUCKETS];
 struct shim_kernel shim_place[BUCKETS];
 
-void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why)
+void shim_kernel_tell(struct shim_session *s, const struct shim_code *code)
 {
-	struct module *m = calloc(1, sizeof(*m));
+	uint32_t reason = code->transform == PTX_TRANSFORM_AS_IS ? code->reason : PTX_REASON_NONE;
 
-	if (!m) {
-		ptx_transformed_free(t);
-		return;
-	}
-	m->handle = module;
-	m->t = t;
-	m->why = why;
-	pthread_mutex_lock(&lock);
-	m->next = modules;
-	modules = m;
-	pthread_mutex_unlock(&lock);
-}
-
-/*
- * The kernels' records point into the description, and a launch may be
- * reading one: only the text is given up.
- */
-void shim_module_gone(const void *module)
-{
-	struct module **at = &modules, *m;
-	int found = 0;
-
-	pthread_mutex_lock(&lock);
-	while ((m = *at)) {
-		/* The newest of that handle, and a library's modules with it. */
-		if (m->library != module && (m->handle != module || found)) {
-			at = &m->next;
-			continue;
-		}
-		*at = m->next;
-		found |= m->handle == module;
-		if (!m->t || m->library) {
-			free(m);
-			continue;
-		}
-		free(m->t->text);
-		m->t->text = NULL;
-		m->next = unloaded;
-		unloaded = m;
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-void shim_module_alias(const void *library, const void *module)
-{
-	struct module *known = NULL, *alias = NULL, *m = calloc(1, sizeof(*m));
-
-	pthread_mutex_lock(&lock);
-	for (struct module *at = modules; at; at = at->next) {
-		if (!known && at->handle == library)
-			known = at;
-		if (!alias && at->handle == module)
-			alias = at;
-	}
-	/* What was another module with this handle, whose context took it along, is not this one.
-	 */
-	if (m && known && (!alias || alias->t != known->t || alias->why != known->why)) {
-		m->handle = module;
-		m->library = library;
-		m->t = known->t;
-		m->why = known->why;
-		m->next = modules;
-		modules = m;
-		m = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	free(m);
-}
-
-/* NULL: *why it has no description. */
-static const struct ptx_kernel *described(const void *module, const char *name, uint64_t *content,
-					  enum ptx_reason *why)
-{
-	const struct ptx_kernel *found = NULL;
-
-	*why = PTX_REASON_UNSEEN;
-	pthread_mutex_lock(&lock);
-	for (struct module *m = modules; m; m = m->next) {
-		if (m->handle != module)
-			continue;
-		/* The newest, even if nothing is known of it: an older one has gone with its
-		 * context. */
-		*content = m->t ? m->t->content : 0;
-		/* What the PTX does not have was linked with it. */
-		*why = m->t ? PTX_REASON_MACHINE_CODE : m->why;
-		for (uint32_t i = 0; m->t && i < m->t->nkernel; i++)
-			if (strcmp(m->t->kernel[i].name, name) == 0)
-				found = &m->t->kernel[i];
-		break;
-	}
-	pthread_mutex_unlock(&lock);
-	return found;
-}
-
-int shim_module_has_variants(const void *module)
-{
-	struct module *m;
-	int has = 0;
-
-	pthread_mutex_lock(&lock);
-	for (m = modules; m && m->handle != module; m = m->next)
-		;
-	for (uint32_t i = 0; m && m->t && i < m->t->nkernel; i++)
-		has |= shim_launches(m->t->kernel[i].transform);
-	pthread_mutex_unlock(&lock);
-	return has;
-}
-
-/* Why nothing is known of a function that no call has given to the program: cuFFT gets some by the
- * driver's own ways. */
-static enum ptx_reason unseen(CUfunction f)
-{
-	enum ptx_reason why = PTX_REASON_UNSEEN;
-	CUmodule module = NULL;
-	struct module *m;
-
-	if (REAL(cuFuncGetModule)(&module, f) != CUDA_SUCCESS)
-		return why;
-	pthread_mutex_lock(&lock);
-	for (m = modules; m && m->handle != module; m = m->next)
-		;
-	if (m && !m->t)
-		why = m->why;
-	pthread_mutex_unlock(&lock);
-	return why;
-}
-
-static void announce(struct shim_kernel *k, void *client)
-{
-	gs_client_kernel(client, k->number, k->transform, k->reason, k->registers, k->content,
-			 k->name);
+	gs_client_kernel(s->client, code->number, code->transform, reason, code->registers,
+			 code->content, code->name);
 }
 
 /* Asked once, not at each launch.  Of a library's kernel they are the current device's; without
@@ -181,34 +41,41 @@ static uint32_t registers_of(const void *handle, int library)
 	return n > 0 ? (uint32_t)n : 0;
 }
 
-/* For good.  NULL: no memory. */
-static struct shim_kernel *new_record(size_t bucket, const char *name)
-{
-	struct shim_kernel *k = &shim_place[bucket];
-	char *own = strdup(name);
-
-	if (own && atomic_flag_test_and_set(&k->placed))
-		k = shim_lines(sizeof(*k));
-	if (own && k) {
-		k->name = own;
-		return k;
-	}
-	free(own);
-	return NULL;
-}
-
-static struct shim_kernel *insert(const void *handle, const char *name)
+static struct shim_code *new_code(const char *name)
 {
 	struct shim_session *s = shim_session_peek();
+	struct shim_code *code = calloc(1, sizeof(*code));
+
+	if (code && !(code->name = strdup(name))) {
+		free(code);
+		return NULL;
+	}
+	if (!code)
+		return NULL;
+	code->reason = PTX_REASON_UNSEEN;
+	code->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
+	return code;
+}
+
+/* The place in the table, or a block of its own; for good. NULL: no memory. */
+static struct shim_kernel *new_record(size_t bucket)
+{
+	struct shim_kernel *k = &shim_place[bucket];
+
+	return atomic_flag_test_and_set(&k->placed) ? shim_lines(sizeof(*k)) : k;
+}
+
+/* code NULL: there was no memory for it. */
+static struct shim_kernel *insert(const void *handle, struct shim_code *code)
+{
 	size_t bucket = shim_bucket_of(handle);
-	struct shim_kernel *k = new_record(bucket, name), *head, *placed = &shim_place[bucket];
+	struct shim_kernel *k = code ? new_record(bucket) : NULL, *head,
+			   *placed = &shim_place[bucket];
 
 	if (!k)
 		return NULL;
+	k->code = code;
 	k->original = k->direct = (CUfunction)(uintptr_t)handle;
-	k->transform = PTX_TRANSFORM_AS_IS;
-	k->reason = PTX_REASON_UNSEEN;
-	k->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
 	k->handle = handle;
 	head = atomic_load(&shim_bucket[bucket]);
 	do
@@ -219,129 +86,86 @@ static struct shim_kernel *insert(const void *handle, const char *name)
 	return k;
 }
 
-/* The variant beside the original, by its name.  The driver takes each handle for what it is. */
-static CUfunction variant_of(const void *module, int library, const char *name,
-			     enum ptx_transform_kind transform)
+/* What the module says of its kernel, as far as it has been seen. */
+static void belong(struct shim_code *code, struct shim_module *m)
 {
-	CUfunction f = NULL;
-	CUkernel kernel = NULL;
-	CUresult rc;
-	char *variant; /* templates give names of several thousand characters */
+	code->module = m;
+	if (!m)
+		return;
+	if (!m->content)
+		m->content = shim_image_content(&m->image);
+	code->content = m->content;
+	code->reason = m->image.at ? PTX_REASON_NOT_BUILT : m->image.why;
+}
 
-	if (asprintf(&variant, "%s%s", name, ptx_transform_suffix(transform)) < 0)
+static struct shim_kernel *add(struct shim_module *m, int library, const void *handle,
+			       const char *name)
+{
+	struct shim_code *code = new_code(name);
+	struct shim_kernel *k = insert(handle, code);
+	struct shim_session *s = shim_session_peek();
+
+	if (!k)
 		return NULL;
-	if (library) {
-		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)module, variant);
-		f = (CUfunction)(uintptr_t)kernel;
-	} else {
-		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)module, variant);
-	}
-	free(variant);
-	if (rc == CUDA_SUCCESS)
-		return f;
-	shim_log("kernel %s: the preemptible variant is missing (%d)", name, rc);
-	return NULL;
+	belong(code, m);
+	code->registers = registers_of(handle, library);
+	if (s)
+		shim_kernel_tell(s, code);
+	return k;
 }
 
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
 {
-	uint64_t content = 0;
-	enum ptx_reason why;
-	const struct ptx_kernel *d = described(module, name, &content, &why);
+	struct shim_module *m = shim_module_find(module);
 	struct shim_kernel *k = shim_kernel_seen(handle);
-	struct shim_session *s = shim_session_peek();
-	int launches = d && shim_launches(d->transform);
-	CUfunction variant = launches ? variant_of(module, library, name, d->transform) : NULL;
 
 	/* The driver gives the number of an unloaded kernel to another one, whose variant is
 	 * another. */
-	if (k && strcmp(k->name, name) == 0 && !d == !k->param_offset && k->content == content &&
-	    k->variant == variant && (d || k->reason == why) &&
+	if (k && strcmp(k->code->name, name) == 0 && k->code->module == m &&
 	    k->library == (library ? module : NULL))
 		return;
-	k = insert(handle, name);
-	if (!k)
-		return;
-	k->library = library ? module : NULL;
-	k->content = content;
-	k->reason = why;
-	if (d) {
-		k->transform = d->transform;
-		k->reason = d->reason;
-		k->nparam = d->nparam;
-		k->param_offset = d->param_offset;
-		k->param_size = d->param_size;
-		k->ctl_offset = d->ctl_offset;
-		k->needs.whole_warps = d->whole_warps && d->transform == PTX_TRANSFORM_PERSISTENT;
-		k->variant = variant;
-		if (launches && !k->variant) {
-			k->transform = PTX_TRANSFORM_AS_IS;
-			k->reason = PTX_REASON_NO_VARIANT;
-		}
-	}
-	k->registers = registers_of(handle, library);
-	if (s)
-		announce(k, s->client);
+	k = add(m, library, handle, name);
+	if (k)
+		k->library = library ? module : NULL;
 }
 
+/* Each context has functions of its own, whose numbers come again when it is gone: to the same
+ * kernel's, or to another's. */
 void shim_kernel_alias(const void *known, const void *handle)
 {
 	const struct shim_kernel *from = shim_kernel_seen(known);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 	struct shim_session *s = shim_session_peek();
-	CUstreamCaptureMode mode;
-	CUfunction variant = NULL;
+	uint32_t registers;
 
-	if (!from || from->handle == handle)
+	if (!from || from->handle == handle || (k && k->code == from->code))
 		return;
-	/* Not every call takes a library's kernel for a function: the variant's own function, too.
-	 */
-	if (from->variant && !from->variant_absent) {
-		shim_capture_relax(&mode);
-		if (REAL(cuKernelGetFunction)(&variant, (CUkernel)(uintptr_t)from->variant) !=
-		    CUDA_SUCCESS)
-			variant = NULL;
-		shim_capture_restore(mode);
-	}
-	/* As above: each context has functions of its own, whose numbers come again when it is
-	 * gone. */
-	if (k && k->number == from->number && k->variant == variant)
+	k = insert(handle, from->code);
+	if (!k || from->code->registers)
 		return;
-	k = insert(handle, from->name);
-	if (!k)
-		return;
-	k->variant = variant;
-	k->transform = from->variant && !k->variant ? PTX_TRANSFORM_AS_IS : from->transform;
-	k->reason = from->variant && !k->variant ? PTX_REASON_NO_VARIANT : from->reason;
-	k->nparam = from->nparam;
-	k->param_offset = from->param_offset;
-	k->param_size = from->param_size;
-	k->ctl_offset = from->ctl_offset;
-	k->needs = from->needs;
-	k->number = from->number;
-	k->content = from->content;
-	k->registers = from->registers ? from->registers : registers_of(handle, 0);
-	if (s && k->registers != from->registers)
-		announce(k, s->client);
+	registers = registers_of(handle, 0);
+	from->code->registers = registers;
+	if (s && registers)
+		shim_kernel_tell(s, from->code);
 }
 
 struct shim_kernel *shim_kernel_find(const void *handle)
 {
 	struct shim_kernel *k = shim_kernel_seen(handle);
-	struct shim_session *s = shim_session_peek();
+	CUmodule module = NULL;
 	const char *name = NULL;
 
 	if (k)
 		return k;
+	/* No call has given it to the program by name: a list of the module's has, or the driver's
+	 * own ways, by which cuFFT comes to some. */
 	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
-		name = NULL;
-	k = insert(handle, name ? name : "?");
-	if (k && name) {
-		k->registers = registers_of(handle, 0);
-		k->reason = unseen((CUfunction)(uintptr_t)handle);
-	}
-	if (k && s)
-		announce(k, s->client);
+		return insert(handle, new_code("?"));
+	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		module = NULL;
+	shim_barrier_enter(0); /* its registers may not be known before it is loaded */
+	k = add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
+	shim_barrier_leave(0);
 	return k;
 }
 
@@ -350,14 +174,14 @@ struct shim_kernel *shim_graph_find(CUgraphExec graph)
 	struct shim_kernel *k = shim_kernel_seen(graph);
 	struct shim_session *s = shim_session_peek();
 
-	if (k && k->reason == PTX_REASON_GRAPH)
+	if (k && k->code->reason == PTX_REASON_GRAPH)
 		return k;
-	k = insert(graph, "(graph)");
+	k = insert(graph, new_code("(graph)"));
 	if (!k)
 		return NULL;
-	k->reason = PTX_REASON_GRAPH;
+	k->code->reason = PTX_REASON_GRAPH;
 	if (s)
-		announce(k, s->client);
+		shim_kernel_tell(s, k->code);
 	return k;
 }
 
@@ -376,7 +200,8 @@ void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes,
 
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 {
-	return k->reason != PTX_REASON_NONE ? k->reason : (enum ptx_reason)k->why;
+	return k->code->transform == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
+							   (enum ptx_reason)k->why;
 }
 
 struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3],
@@ -435,7 +260,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 
 	if (t->tpt_ps || atomic_flag_test_and_set(&t->requested))
 		return;
-	tpt = gs_client_time(s->client, k->number,
+	tpt = gs_client_time(s->client, k->code->number,
 			     gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)
 		atomic_compare_exchange_strong(&t->tpt_ps, &none,
@@ -459,15 +284,16 @@ void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction di
 	pthread_mutex_unlock(&lock);
 }
 
-/* A kernel of another library keeps its number. */
 static void forget_code(struct shim_kernel *k, void *module)
 {
-	if (k->library && k->library != module)
+	const struct shim_module *m = k->code->module;
+
+	if (m ? m->handle != module : k->library && k->library != module)
 		return;
 	if (k->counted_in)
 		shim_kernel_count(k, NULL, k->original);
-	k->occupancy = 0;
-	k->variant_absent = 0;
+	if (m)
+		k->handle = NULL;
 }
 
 void shim_kernels_unloaded(const void *module)
@@ -475,15 +301,19 @@ void shim_kernels_unloaded(const void *module)
 	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
+static void announce(struct shim_kernel *k, void *session)
+{
+	shim_kernel_tell(session, k->code);
+}
+
 void shim_kernels_announce(struct shim_session *s)
 {
-	shim_kernels_each(announce, s->client);
+	shim_kernels_each(announce, s);
 }
 
 void shim_kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	modules = unloaded = NULL;
 	for (size_t i = 0; i < BUCKETS; i++) {
 		if (atomic_exchange(&shim_bucket[i], NULL))
 			shim_place[i].handle = NULL;

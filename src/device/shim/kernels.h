@@ -9,41 +9,48 @@
 #include <stdint.h>
 
 #include "device/ptx/transform.h"
+#include "device/shim/modules.h"
 #include "device/shim/shim.h"
 #include "device/shim/times.h"
 
 struct shim_session;
 struct shim_graph;
 struct shim_loaded;
+struct shim_variant;
 
 /* Shapes that are told apart; the last entry is that of all others. */
 #define SHIM_DIMS_MAX 6
 
-/* What launches of the variant must know. */
-struct shim_needs {
-	uint8_t whole_warps; /* blocks whose warps are rows of threads (transform.h) */
-	uint8_t by_cluster;  /* its guard asks by cluster, not by block... */
-	uint8_t group;       /* ...and by 2^group of them (device/ptx/guard.h) */
+/* How far the making of a kernel's variants has come. */
+enum shim_build { SHIM_BUILD_NOT, SHIM_BUILD_WANTED, SHIM_BUILD_OVER };
+
+/* A kernel of a module: what is the same under all of its handles.  Also a graph's. */
+struct shim_code {
+	char *name;
+	uint32_t number;            /* announced to the daemon as this */
+	uint32_t registers;         /* of a thread, as written; 0: not known */
+	uint64_t content;           /* shim_image_content() of its module; 0: not known */
+	struct shim_module *module; /* NULL: not seen */
+	_Atomic(struct shim_variant *)
+		variants;           /* in each context where there is one (variant.h) */
+	_Atomic uint32_t transform; /* enum ptx_transform_kind of the newest of them; AS_IS: none */
+	_Atomic uint32_t reason;    /* enum ptx_reason: why there is none */
+	_Atomic uint32_t build;     /* enum shim_build */
+	_Atomic int cache_config; /* CUfunc_cache, as the program has set it last; 0: it has not */
 };
 
-/* Does the shim launch variants of that transform? */
-static inline int shim_launches(enum ptx_transform_kind transform)
-{
-	return transform == PTX_TRANSFORM_PERSISTENT || transform == PTX_TRANSFORM_GUARDED;
-}
-
+/* A handle to a kernel, or an executable graph. */
 struct shim_kernel {
 	/* What launches look at, with the time in the first shape. */
-	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel of the original */
+	_Alignas(SHIM_PAIR) const void *_Atomic handle; /* CUfunction or CUkernel; NULL: no more */
 	struct shim_kernel *next;                       /* of the same hash bucket, older */
 	/* What is found out of its code where it was launched last; written together
 	 * (shim_kernel_count()). */
 	const void *_Atomic counted_in; /* the struct shim_context that has been charged with its
 					   local memory */
 	/*
-	 * Local memory of a thread, bytes: the original's, the variant's; known once it is counted
-	 * in any.  Of a graph: the most that a launch of it may need, what it needs surely
-	 * (graph.c).
+	 * Local memory of a thread, bytes, known once it is counted in any.  Of a graph: the most
+	 * that a launch of it may need, what it needs surely (graph.c).
 	 */
 	_Atomic uint32_t local_bytes[2];
 	_Atomic uint32_t nodes; /* of a graph; 0: it is none */
@@ -56,21 +63,10 @@ struct shim_kernel {
 	 */
 	CUfunction _Atomic direct;
 	_Atomic uint32_t counts; /* so often; odd: it is being counted */
-	uint32_t number;         /* announced to the daemon as this */
-	CUfunction variant;      /* NULL: as is */
+	struct shim_code *code;
 	struct shim_time time[SHIM_DIMS_MAX];
 	CUfunction original;
-	atomic_flag placed;         /* of a place in shim_place: it is some record's */
-	_Atomic int variant_absent; /* it could not be loaded */
-	char *name;
-	enum ptx_transform_kind transform;
-	enum ptx_reason reason;
-	uint32_t nparam;
-	const uint32_t *param_offset, *param_size;
-	uint32_t ctl_offset;
-	struct shim_needs needs;
-	uint32_t registers;  /* of a thread of the original; 0: not known */
-	uint64_t content;    /* hash of the module's PTX; 0: not known */
+	atomic_flag placed;  /* of a place in shim_place: it is some record's */
 	const void *library; /* of a library's kernel; NULL: it is a function, or not known */
 	struct shim_loaded
 		*_Atomic loaded;  /* where it is loaded, as far as is known last (loading.c) */
@@ -81,9 +77,6 @@ struct shim_kernel {
 	_Atomic uint32_t why; /* enum ptx_reason: the last one that was not evictable, of those with
 				 a slot */
 	_Atomic uint64_t evictions; /* of those: times that one has left with work remaining */
-	/* The last occupancy that was asked for: block threads, dynamic shared, the variant's
-	 * blocks per SM (request.c). */
-	_Atomic uint64_t occupancy;
 };
 
 /*
@@ -117,13 +110,6 @@ static SHIM_INLINE struct shim_kernel *shim_kernel_seen(const void *handle)
 	return k;
 }
 
-/*
- * A module or library was loaded from the transformed text; takes `t` over.
- * `t` NULL: loaded as the program gave it, for the reason `why`.
- */
-void shim_module_add(const void *module, struct ptx_transformed *t, enum ptx_reason why);
-void shim_module_gone(const void *module);
-
 /* It is counted in that context, and launched there so; NULL: nowhere. */
 void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction direct);
 
@@ -139,19 +125,8 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 	       atomic_load_explicit(&k->counts, memory_order_relaxed) == counts;
 }
 
-/*
- * A module or library is about to be unloaded, whose functions' numbers may come again, by whatever
- * ways a program has them: of none's code anything is known any more, nor of the library's
- * kernels'.
- */
+/* A module or library is about to be unloaded: its kernels' handles may come again for others. */
 void shim_kernels_unloaded(const void *module);
-
-/* Has a module or library a kernel that could be held? */
-int shim_module_has_variants(const void *module);
-
-/* The driver says that this is a module of a library: what is known of the library's kernels holds
- * for its. */
-void shim_module_alias(const void *library, const void *module);
 
 /* The program got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a library.
  */
@@ -207,10 +182,13 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 /* Every record, the newest of a bucket first. */
 void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user);
 
+/* Tell the daemon of a kernel again: more is known of it. */
+void shim_kernel_tell(struct shim_session *s, const struct shim_code *code);
+
 /* Tell a new daemon of every kernel known so far. */
 void shim_kernels_announce(struct shim_session *s);
 
-/* In a forked child: its parent's modules and kernels are not its own. */
+/* In a forked child: its parent's kernels are not its own. */
 void shim_kernels_forked(void);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "common/clock.h"
 #include "device/shim/preenqueued.h"
+#include "device/shim/build.h"
 #include "device/shim/channels.h"
 #include "device/shim/fault.h"
 #include "device/shim/force.h"
@@ -79,16 +80,20 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
-	if (l->evictable)
+	if (why == PTX_REASON_NOT_BUILT)
+		shim_build_consider(s, k, c, r->time, takes_ns);
+	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
-	else
+	} else {
+		l->variant = NULL;
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
+	}
 	gs_page_store(l->slot->started, 0);
 	/* First: GS_SLOT_TIMED goes. */
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
 			      dims << GS_SLOT_DIMS_SHIFT);
-	gs_page_store(l->slot->kernel, k->number);
+	gs_page_store(l->slot->kernel, k->code->number);
 	gs_page_store(l->slot->nt, l->nt);
 	gs_page_store(l->slot->done, 0);
 	gs_page_store(l->slot->alone_ns, takes_ns);
@@ -174,18 +179,18 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 /* Of this launch's context; those of another that it was in before go, or went with it. */
 static void take_events(struct shim_launch *l)
 {
-	if (l->event_ctx && shim_context_use(l->event_ctx)) {
-		REAL(cuEventDestroy_v2)(l->begin);
-		REAL(cuEventDestroy_v2)(l->end);
-		shim_context_unuse(l->event_ctx);
+	if (l->watch.ctx && shim_context_use(l->watch.ctx)) {
+		REAL(cuEventDestroy_v2)(l->watch.begin);
+		REAL(cuEventDestroy_v2)(l->watch.end);
+		shim_context_unuse(l->watch.ctx);
 	}
-	l->event_ctx = NULL;
-	if (REAL(cuEventCreate)(&l->begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+	l->watch.ctx = NULL;
+	if (REAL(cuEventCreate)(&l->watch.begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
 		return;
-	if (REAL(cuEventCreate)(&l->end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
-		l->event_ctx = l->ctx;
+	if (REAL(cuEventCreate)(&l->watch.end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+		l->watch.ctx = l->ctx;
 	else
-		REAL(cuEventDestroy_v2)(l->begin);
+		REAL(cuEventDestroy_v2)(l->watch.begin);
 }
 
 /* Timing events around the kernel; without them it is merely not timed. */
@@ -193,16 +198,37 @@ static void sample_begin(struct shim_launch *l, CUstream stream)
 {
 	if (!l->sampled)
 		return;
-	if (l->event_ctx != l->ctx)
+	if (l->watch.ctx != l->ctx)
 		take_events(l);
-	if (l->event_ctx != l->ctx || REAL(cuEventRecord)(l->begin, stream) != CUDA_SUCCESS)
+	if (l->watch.ctx != l->ctx || REAL(cuEventRecord)(l->watch.begin, stream) != CUDA_SUCCESS)
 		l->sampled = SHIM_UNTIMED;
 }
 
 static void sample_end(struct shim_launch *l, CUstream stream)
 {
-	if (l->sampled && REAL(cuEventRecord)(l->end, stream) != CUDA_SUCCESS)
+	if (l->sampled && REAL(cuEventRecord)(l->watch.end, stream) != CUDA_SUCCESS)
 		l->sampled = SHIM_UNTIMED;
+}
+
+CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
+{
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		l->packed.bytes,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&l->packed.len,
+		CU_LAUNCH_PARAM_END,
+	};
+	const unsigned int *block = l->dims.block;
+	CUlaunchConfig config = {
+		grid[0],  grid[1],        grid[2], block[0],         block[1],
+		block[2], l->dims.shared, stream,  l->attributes.of, l->attributes.n,
+	};
+
+	if (l->attributes.n)
+		return REAL(cuLaunchKernelEx)(&config, l->variant->f, NULL, extra);
+	return REAL(cuLaunchKernel)(l->variant->f, grid[0], grid[1], grid[2], block[0], block[1],
+				    block[2], l->dims.shared, stream, NULL, extra);
 }
 
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
@@ -275,7 +301,8 @@ static CUresult enqueue(struct shim_session *s, struct shim_launch *l, const str
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(l, r);
 	shim_order_leave(&p);
 	if (rc == CUDA_SUCCESS && l->in_barrier) {
-		shim_request_grown(l->ctx, l->kernel, l->evictable || r->graph);
+		shim_request_grown(l->ctx, l->evictable ? l->variant->local_bytes :
+							  l->kernel->local_bytes[r->graph != NULL]);
 		if (r->graph)
 			shim_graph_went(l->kernel);
 	}
@@ -402,7 +429,7 @@ static CUresult launch_told(struct shim_session *s, struct shim_context *c, stru
 	}
 	/* Before the time slice: what is held may need it, and the daemon would wait for this one.
 	 */
-	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k, 0)) {
+	if (!l->evictable && !l->in_barrier && shim_request_grows(c, k->local_bytes[0])) {
 		l->in_barrier = 1;
 		shim_barrier_enter(0);
 	}
@@ -448,8 +475,8 @@ static CUresult count_local(struct shim_session *s, struct shim_context *c, stru
 	if (shim_local_charge(s, k->original) < 0)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->local_bytes[0] = shim_local_bytes(k->original);
-	k->local_bytes[1] = k->variant ? shim_local_bytes(k->variant) : 0;
 	shim_kernel_count(k, c, function_of(k));
+	shim_build_first(s, k, c);
 	return CUDA_SUCCESS;
 }
 
@@ -480,7 +507,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c,
 		shim_kernel_recall(s, k, r->time, r->block, tasks_of(r),
 				   (double)tasks_of(r) / (double)r->tasks);
 	/* What grows waits at the barrier, and the time slice may be gone by then. */
-	if (!shim_request_grows(c, k, 0) && !r->graph && !s->alone &&
+	if (!shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
 	    shim_may_go_untracked(s->page, r->time, r->tasks))
 		return launch_untracked(s, c, r);
 	/* Untracked launches go by what is known of the context; here the driver is asked. */

@@ -53,7 +53,7 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 	c = cached->ctx;
 	k = shim_kernel_seen(f);
 	if (SHIM_RARELY(!k || !shim_kernel_counted_in(k, c, &direct) || c->fault ||
-			shim_request_grows(c, k, 0)))
+			shim_request_grows(c, k->local_bytes[0])))
 		return NULL;
 	t = shim_kernel_time_seen(k, dims);
 	if (SHIM_RARELY(!t))

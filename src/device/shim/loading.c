@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "device/shim/loading.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "device/shim/kernels.h"
+#include "device/shim/modules.h"
 #include "device/shim/session.h"
 #include "device/shim/wraps.h"
 
@@ -26,6 +28,12 @@ static struct shim_loaded *loaded;     /* under lock */
 static struct shim_loaded *parents[2]; /* of a forked child: the parent's two */
 static struct shim_loaded
 	*past; /* under lock: those of which kernels' records may still say something */
+
+/* A module of so many functions comes whole: it takes less time than the program's call. */
+#define FEW_FUNCTIONS 32
+
+/* Of a module's function: it is there. */
+static struct shim_loaded a_function;
 
 /* As the driver says, which decides in cuInit for good. */
 static int is_lazy(void)
@@ -161,7 +169,7 @@ static CUresult load_variables(CUlibrary library)
 	return REAL(cuLibraryGetModule)(&module, library);
 }
 
-/* All that is asked for, in the current context; the variant goes with its kernel. */
+/* All that is asked for, in the current context. */
 static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	struct shim_loaded *is;
@@ -170,10 +178,6 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	if (whole)
 		whole = load_whole((CUlibrary)(uintptr_t)library);
 	rc = kernel ? load_kernel(kernel->original) : load_variables((CUlibrary)(uintptr_t)library);
-	if (rc == CUDA_SUCCESS && kernel && kernel->variant &&
-	    load_kernel(kernel->variant) != CUDA_SUCCESS)
-		kernel->variant_absent =
-			1; /* it goes as it is: the program did not ask for the variant */
 	is = rc == CUDA_SUCCESS ? note(library, ctx) : NULL;
 	if (is && whole)
 		is->whole = 1;
@@ -182,32 +186,28 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	return rc;
 }
 
-CUresult shim_load_library(CUlibrary library)
-{
-	CUstreamCaptureMode mode;
-	CUresult rc;
-
-	if (!shim_session_peek() || !is_lazy() || !current())
-		return CUDA_SUCCESS;
-	shim_capture_relax(&mode);
-	rc = load_variables(library);
-	shim_capture_restore(mode);
-	return rc;
-}
-
-void shim_load_module(CUmodule module)
+/* All functions of the module, unless there are more than so many; 1: they are loaded. */
+static int load_functions(CUmodule module, unsigned int most)
 {
 	CUfunction *f = NULL;
 	unsigned int n = 0;
+	int is = 0;
 
-	if (!shim_session_peek() || !is_lazy() ||
-	    REAL(cuModuleGetFunctionCount)(&n, module) != CUDA_SUCCESS || !n)
-		return;
-	f = calloc(n, sizeof(CUfunction));
-	if (f && REAL(cuModuleEnumerateFunctions)(f, n, module) == CUDA_SUCCESS)
+	if (REAL(cuModuleGetFunctionCount)(&n, module) != CUDA_SUCCESS || n > most)
+		return 0;
+	f = calloc((size_t)n + 1, sizeof(CUfunction));
+	if (f && REAL(cuModuleEnumerateFunctions)(f, n, module) == CUDA_SUCCESS) {
+		is = 1;
 		for (unsigned int i = 0; i < n; i++)
 			REAL(cuFuncLoad)(f[i]);
+	}
 	free(f);
+	return is;
+}
+
+int shim_load_module(CUmodule module)
+{
+	return !shim_session_peek() || !is_lazy() || load_functions(module, FEW_FUNCTIONS);
 }
 
 /* ---- the calls that may load ------------------------------------------------ */
@@ -239,14 +239,61 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx,
 	shim_capture_restore(mode);
 }
 
+/* A module's function, which has one context. */
+static void enter_function(struct shim_load *l, struct shim_kernel *k)
+{
+	struct shim_module *m = k->code->module;
+	CUstreamCaptureMode mode;
+	int whole;
+
+	if (!m || m->library || m->loaded || k->loaded)
+		return;
+	l->in_barrier = 1;
+	whole = m->whole;
+	if (whole)
+		shim_barrier_enter(0);
+	else
+		shim_barrier_enter_patiently();
+	shim_capture_relax(&mode);
+	if (whole)
+		m->loaded = load_functions((CUmodule)(uintptr_t)m->handle, UINT_MAX);
+	else
+		REAL(cuFuncLoad)(k->original);
+	shim_capture_restore(mode);
+	k->loaded = &a_function;
+}
+
+void shim_load_enter_by_name(struct shim_load *l, CUmodule module)
+{
+	const struct shim_module *m = shim_session_peek() ? shim_module_find(module) : NULL;
+
+	*l = (struct shim_load) { .rc = CUDA_SUCCESS };
+	if (!m || m->library || m->loaded || !is_lazy())
+		return;
+	l->in_barrier = 1;
+	shim_barrier_enter_patiently();
+}
+
+void shim_load_is_loaded(CUfunction f)
+{
+	struct shim_kernel *k = shim_kernel_seen(f);
+
+	if (k && !k->loaded)
+		k->loaded = &a_function;
+}
+
 void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 {
 	struct shim_kernel *k = kernel && shim_session_peek() ? shim_kernel_seen(kernel) : NULL;
 	struct shim_loaded *is;
 
 	*l = (struct shim_load) { .rc = CUDA_SUCCESS };
-	if (!k || !k->library || !is_lazy())
+	if (!k || !is_lazy())
 		return;
+	if (!k->library) {
+		enter_function(l, k);
+		return;
+	}
 	if (!ctx)
 		ctx = current();
 	is = k->loaded;

@@ -9,8 +9,7 @@
  * barrier, and what it needs is loaded first.
  *
  * But two kernels of a program may wait for each other, one of them held.  Mostly they come from
- * one source file: a library in which a kernel could be held comes as a whole, as do modules, which
- * the program loads by a call that waits anyway.
+ * one source file: a library or module in which a kernel could be held comes as a whole.
  */
 #ifndef GPUSHARE_SHIM_LOADING_H
 #define GPUSHARE_SHIM_LOADING_H
@@ -44,14 +43,18 @@ CUresult shim_load_leave(const struct shim_load *l, CUresult rc);
  * what the launch says. */
 CUresult shim_load_now(const void *kernel);
 
-/* The barrier is closed and a module has been loaded: all of it is. */
-void shim_load_module(CUmodule module);
-
 /*
- * The barrier is closed and a library has been loaded of a text that is not the program's: the
- * driver compiles it now, if there is a context, and says whether it can.
+ * The barrier is closed and a module has been loaded: so are its functions, if they are few, as are
+ * those of a module that a program has compiled itself.  Of others each is loaded as the program
+ * comes to it.  1: all of them are loaded.
  */
-CUresult shim_load_library(CUlibrary library);
+int shim_load_module(CUmodule module);
+
+/* Before the program asks for a function of a module by name, which loads it. */
+void shim_load_enter_by_name(struct shim_load *l, CUmodule module);
+
+/* The program has got it so: it is loaded. */
+void shim_load_is_loaded(CUfunction f);
 
 /* About to be unloaded, about to be destroyed: what was there is not any more. */
 void shim_load_gone_library(CUlibrary library);

@@ -33,6 +33,9 @@ MAY_LOAD(kernel, cuKernelGetParamInfo,
 	 (CUkernel kernel, size_t index, size_t *offset, size_t *size),
 	 (kernel, index, offset, size))
 
+MAY_LOAD(f, cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction f),
+	 (value, attribute, f))
+
 MAY_LOAD(f, cuOccupancyMaxActiveBlocksPerMultiprocessor,
 	 (int *blocks, CUfunction f, int threads, size_t shared), (blocks, f, threads, shared))
 MAY_LOAD(f, cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,

@@ -178,5 +178,5 @@ OLD_ARGS(ptr, bytes)
 OLD_ENTRY(cuMemAllocPitch, unsigned int *ptr, unsigned int *pitch, unsigned int width,
 	  unsigned int height, unsigned int element)
 OLD_ARGS(ptr, pitch, width, height, element)
-OLD_ENTRY(cuArrayCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
-	OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)
+OLD_ENTRY(cuArrayCreate, CUarray *array, const void *d)
+OLD_ARGS(array, d) OLD_ENTRY(cuArray3DCreate, CUarray *array, const void *d) OLD_ARGS(array, d)

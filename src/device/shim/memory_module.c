@@ -5,7 +5,6 @@
  * nor is that in fatbins, of which the driver loads what it likes.
  */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <string.h>
 
 #include "device/fatbin/variables.h"
@@ -35,29 +34,6 @@ static uint64_t fatbin_bytes(const void *data, size_t len)
 	return sm && gs_fatbin_open(data, len, &fb, NULL) == 0 ? gs_fatbin_variables(&fb, sm) : 0;
 }
 
-/* A cubin in memory says itself how long it is: up to its section table's end, or that of a section
- * behind it. */
-static uint64_t cubin_length(const void *image)
-{
-	uint64_t table, end;
-	Elf64_Ehdr e;
-	Elf64_Shdr s;
-
-	memcpy(&e, image, sizeof(e));
-	table = (uint64_t)e.e_shnum * sizeof(s);
-	if (e.e_shentsize != sizeof(s) || __builtin_add_overflow(e.e_shoff, table, &end) ||
-	    !shim_image_mapped(image, end))
-		return 0;
-	for (uint64_t at = e.e_shoff; at < e.e_shoff + table; at += sizeof(s)) {
-		memcpy(&s, (const char *)image + at, sizeof(s));
-		if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL &&
-		    s.sh_size < GS_FATBIN_MEMORY_MAX && s.sh_offset < GS_FATBIN_MEMORY_MAX &&
-		    s.sh_offset + s.sh_size > end)
-			end = s.sh_offset + s.sh_size;
-	}
-	return shim_image_mapped(image, end) ? end : 0;
-}
-
 static uint64_t image_bytes(const void *image)
 {
 	struct gs_bytes bytes;
@@ -72,7 +48,7 @@ static uint64_t image_bytes(const void *image)
 			       fatbin_bytes(bytes.data, bytes.len) :
 			       0;
 	case GS_IMAGE_CUBIN:
-		return gs_cubin_variables(image, cubin_length(image), 1);
+		return gs_cubin_variables(image, shim_cubin_length(image), 1);
 	default:
 		return 0;
 	}

@@ -21,9 +21,8 @@ static int equip(struct shim_context *c, int closed)
 	return 1; /* the control blocks are there from the context's first launch on */
 }
 
-static int fits(struct shim_launch *l, const struct shim_request *r)
+static int fits(struct shim_launch *l)
 {
-	(void)r;
 	return l->nt >> 62 == 0;
 }
 
@@ -59,7 +58,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	unsigned int n = 0;
 
 	l->proxy = (uint8_t)has_proxy(s, l);
-	memcpy(l->packed.bytes + l->kernel->ctl_offset, &ctl, sizeof(ctl));
+	memcpy(l->packed.bytes + l->variant->params.ctl_offset, &ctl, sizeof(ctl));
 #define UPDATE(bits, field, v) \
 	do { \
 		if (image->field != (v)) { \
@@ -84,17 +83,9 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 
 static CUresult launch(struct shim_launch *l, CUstream stream)
 {
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->packed.bytes,
-		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->packed.len,
-		CU_LAUNCH_PARAM_END,
-	};
+	const unsigned int grid[3] = { l->dims.workers, 1, 1 };
 
-	return REAL(cuLaunchKernel)(l->kernel->variant, l->dims.workers, 1, 1, l->dims.block[0],
-				    l->dims.block[1], l->dims.block[2], l->dims.shared, stream,
-				    NULL, extra);
+	return shim_launch_packed(l, grid, stream);
 }
 
 static void signal_of(const struct shim_launch *l, struct shim_signal *to)

@@ -60,10 +60,11 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 {
 	int shared = gs_page_load(page->shared) != 0;
 	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
-	uint64_t was;
+	uint64_t ps = (uint64_t)((double)ns * 1e3 / (double)l->tasks), was;
 
-	was = shim_time_learn(l->time, (uint64_t)((double)ns * 1e3 / (double)l->tasks), l->sampled,
-			      shared, beside);
+	was = shim_time_learn(l->time, ps, l->sampled, shared, beside);
+	if (!beside)
+		shim_variant_timed(l->kernel->code, l->ctx, !l->variant, l->time->dims, ps);
 	if (was)
 		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
@@ -80,7 +81,7 @@ static int learn(struct shim_launch *l)
 	if (!l->sampled || gs_page_load(l->slot->evictions) || !l->nt || !shim_context_use(l->ctx))
 		return 1;
 	shim_capture_relax(&mode);
-	rc = REAL(cuEventElapsedTime_v2)(&ms, l->begin, l->end);
+	rc = REAL(cuEventElapsedTime_v2)(&ms, l->watch.begin, l->watch.end);
 	shim_capture_restore(mode);
 	shim_context_unuse(l->ctx);
 	if (rc == CUDA_ERROR_NOT_READY)
@@ -133,10 +134,10 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown)
 
 	*unknown = 0;
 	for (uint32_t i = 0; i < slots; i++) {
-		if (pool[i].queued_in != stream)
+		if (pool[i].queued.in != stream)
 			continue;
-		ns += pool[i].queued_ns;
-		*unknown += pool[i].unknown;
+		ns += pool[i].queued.ns;
+		*unknown += pool[i].queued.unknown;
 	}
 	return ns;
 }
@@ -155,10 +156,10 @@ int shim_launch_is_alone(const struct shim_launch *l)
 
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)
 {
-	l->queued_ns = ns;
-	l->queued_in = stream;
+	l->queued.ns = ns;
+	l->queued.in = stream;
 	atomic_fetch_add(&queued_ns, ns);
-	l->unknown = (uint8_t)(unknown != 0);
+	l->queued.unknown = (uint8_t)(unknown != 0);
 	if (unknown)
 		atomic_fetch_add(&queued_unknown, 1);
 }
@@ -180,12 +181,12 @@ static void to_prep(struct gs_slot *slot)
 
 void shim_launch_drop(struct shim_launch *l)
 {
-	if (l->queued_ns)
-		atomic_fetch_sub(&queued_ns, l->queued_ns);
-	l->queued_ns = 0;
-	if (l->unknown)
+	if (l->queued.ns)
+		atomic_fetch_sub(&queued_ns, l->queued.ns);
+	l->queued.ns = 0;
+	if (l->queued.unknown)
 		atomic_fetch_sub(&queued_unknown, 1);
-	l->unknown = 0;
+	l->queued.unknown = 0;
 	if (l->branches)
 		shim_channels_join(l->branches);
 	l->branches = 0;
@@ -283,7 +284,7 @@ void shim_launch_init(struct gs_page *of)
 	atomic_store(&queued_ns, 0); /* a forked child's queue is empty */
 	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
-		pool[i].queued_ns = pool[i].unknown = 0;
+		pool[i].queued.ns = pool[i].queued.unknown = 0;
 		pool[i].branches = 0;
 		pool[i].index = i;
 		pool[i].slot = &of->slot[i];
@@ -320,6 +321,7 @@ static struct shim_launch *try_take(void)
 		l->evictable = l->in_barrier = l->preenqueued = l->beside = 0;
 		l->done_ns = 0;
 		l->in = NULL;
+		l->variant = NULL;
 		l->signalled_ns = 0;
 		l->signals = 0;
 		l->retry_ns = 0;

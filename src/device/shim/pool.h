@@ -7,8 +7,10 @@
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
 
+#include "device/shim/attributes.h"
 #include "device/shim/context.h"
 #include "device/shim/kernels.h"
+#include "device/shim/variant.h"
 
 /* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
  * slice is spent awake. */
@@ -30,11 +32,9 @@ struct shim_packed {
 
 /* Of a guarded launch. */
 struct shim_guard {
-	uint32_t unit;           /* blocks that leave together */
-	uint32_t group;          /* log2 of the units asked together */
-	CUlaunchAttribute *attr; /* as the program launched it */
-	unsigned int nattr, attr_room;
-	uint32_t ends; /* what the control block's `done` is when it has ended */
+	uint32_t unit;  /* blocks that leave together */
+	uint32_t group; /* log2 of the units asked together */
+	uint32_t ends;  /* what the control block's `done` is when it has ended */
 };
 
 /* How far a launch got when it was on the GPU last; the agent's. */
@@ -46,15 +46,35 @@ struct shim_progress {
 	uint64_t deaf;     /* block-tasks that it then ran whatever was ordered (guarded.c) */
 };
 
+/* Two events around the kernel. */
+struct shim_stopwatch {
+	/*
+	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
+	 * gone to another one, and crashes over an event of the first.
+	 */
+	struct shim_context *ctx;
+	CUevent begin, end;
+};
+
+/* Of a launch that cannot be evicted: its part of what is queued. */
+struct shim_queued {
+	_Atomic uint64_t ns;
+	_Atomic uint8_t unknown; /* its time is not known */
+	_Atomic(CUstream) in;
+};
+
 struct shim_launch {
 	_Atomic int taken; /* enum below */
 	uint32_t index;    /* of the slot */
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
+	struct shim_variant *variant;           /* what is launched, and launched again; NULL: the
+						   kernel as written */
 	struct shim_time *time;                 /* of its blocks' shape */
 	const struct shim_transform *transform; /* evictable: of its variant */
 	struct shim_dims_out dims;
+	struct shim_attributes attributes;
 	struct shim_packed packed;
 	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
@@ -65,11 +85,7 @@ struct shim_launch {
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
-	/* Not evictable: its part of what is queued, whether its time is not known, in which
-	 * stream. */
-	_Atomic uint64_t queued_ns;
-	_Atomic uint8_t unknown;
-	_Atomic(CUstream) queued_in;
+	struct shim_queued queued;
 	CUstreamBatchMemOpParams
 		write[10]; /* evictable: words of the control block to write first */
 	unsigned int nwrite;
@@ -82,12 +98,7 @@ struct shim_launch {
 	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
 	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
-	/*
-	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
-	 * gone to another one, and crashes over an event of the first.
-	 */
-	struct shim_context *event_ctx;
-	CUevent begin, end;
+	struct shim_stopwatch watch;
 };
 
 /* Free; being prepared or out; being reclaimed. */
@@ -134,6 +145,9 @@ uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
 
 /* Take a PREP or READY slot to RUNNING if this client holds the time slice: 1 if it did. */
 int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from);
+
+/* Launch the variant in that grid, with its parameters and attributes; the context is current. */
+CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
 
 /* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);

@@ -34,7 +34,7 @@ int shim_preenqueued_wait(struct shim_launch *l, CUstream stream)
 
 void shim_preenqueued_say(struct shim_launch *l)
 {
-	shim_log("%s waits for its time slice in its stream", l->kernel->name);
+	shim_log("%s waits for its time slice in its stream", l->kernel->code->name);
 	atomic_fetch_or(&l->slot->flags, GS_SLOT_PREENQUEUED);
 }
 

@@ -64,39 +64,39 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 }
 
 /* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
-static uint32_t variants_blocks(const struct shim_kernel *k, uint32_t threads,
-				const struct shim_request *r)
+static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
+				uint32_t threads, const struct shim_request *r)
 {
-	uint32_t variant = fitting(k->variant, threads, r), own = fitting(k->original, threads, r);
+	uint32_t variant = fitting(v->f, threads, r), own = fitting(k->original, threads, r);
 
 	if (!ptx_variant_costs_blocks(own, variant))
 		return variant;
-	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant", k->name,
-		 threads, own, variant);
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant",
+		 k->code->name, threads, own, variant);
 	return KEPT;
 }
 
 /* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
-static unsigned int workers_of(struct shim_kernel *k, const struct shim_request *r,
-			       const struct shim_context *c)
+static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant *v,
+			       const struct shim_request *r)
 {
 	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
 	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
-	uint64_t known = k->occupancy;
+	uint64_t known = v->occupancy;
 	uint32_t blocks = (uint32_t)(known & 0xffff);
 
 	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
-		blocks = variants_blocks(k, threads, r);
-		k->occupancy = key | blocks;
+		blocks = variants_blocks(k, v, threads, r);
+		v->occupancy = key | blocks;
 	}
-	return blocks == KEPT ? 0 : blocks * (unsigned int)c->sms;
+	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
 }
 
 /* The parameter block: the program's parameters, and room for the transform's. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
-	const struct shim_kernel *k = l->kernel;
-	size_t len = k->ctl_offset + l->transform->param_bytes;
+	const struct shim_layout *p = &l->variant->params;
+	size_t len = p->ctl_offset + l->transform->param_bytes;
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
@@ -111,9 +111,8 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 	l->packed.len = len;
 	memset(l->packed.bytes, 0, len);
 	if (r->params) {
-		for (uint32_t i = 0; i < k->nparam; i++)
-			memcpy(l->packed.bytes + k->param_offset[i], r->params[i],
-			       k->param_size[i]);
+		for (uint32_t i = 0; i < p->nparam; i++)
+			memcpy(l->packed.bytes + p->offset[i], r->params[i], p->size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -125,22 +124,21 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 				n = *(const size_t *)e[1];
 		}
 		/* One that is too short the driver refuses. */
-		if (!from || (k->nparam &&
-			      n < k->param_offset[k->nparam - 1] + k->param_size[k->nparam - 1]))
+		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
-		memcpy(l->packed.bytes, from, n < k->ctl_offset ? n : k->ctl_offset);
-	} else if (k->nparam) {
+		memcpy(l->packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
+	} else if (p->nparam) {
 		return -1;
 	}
 	return 0;
 }
 
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes)
+void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
 {
 	uint32_t has = c->local_bytes;
 
-	while (has < k->local_bytes[local_bytes] &&
-	       !atomic_compare_exchange_weak(&c->local_bytes, &has, k->local_bytes[local_bytes]))
+	while (has < local_bytes &&
+	       !atomic_compare_exchange_weak(&c->local_bytes, &has, local_bytes))
 		;
 }
 
@@ -158,56 +156,25 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-static enum ptx_reason reason_of(CUlaunchAttributeID id)
-{
-	switch (id) {
-	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-		return PTX_REASON_COOPERATIVE;
-	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-	case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-		return PTX_REASON_CLUSTER;
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
-		return PTX_REASON_PDL;
-	default:
-		return PTX_REASON_LAUNCH_ATTRIBUTE;
-	}
-}
-
-/* What the variant is not known to honour.  A list that is said to be there and is not, the driver
- * refuses. */
-static enum ptx_reason attribute_reason(const struct shim_kernel *k, const CUlaunchConfig *config)
-{
-	const struct shim_transform *t = shim_transform_of(k->transform);
-	enum ptx_reason why = config->attrs ? PTX_REASON_NONE : PTX_REASON_LAUNCH_ATTRIBUTE;
-
-	for (unsigned int i = 0; config->attrs && i < config->numAttrs; i++) {
-		if (t->honours && t->honours(k, &config->attrs[i]))
-			continue;
-		why = reason_of(config->attrs[i].id);
-		if (why != PTX_REASON_LAUNCH_ATTRIBUTE)
-			break;
-	}
-	return why;
-}
-
 /* Why it cannot go out as a variant whatever the moment; NONE: it can. */
-static enum ptx_reason stays(const struct shim_kernel *k, const struct shim_request *r)
+static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
+			     const struct shim_variant *v, const struct shim_request *r)
 {
 	if (r->graph)
 		return PTX_REASON_GRAPH;
-	if (!k->variant)
-		return k->reason != PTX_REASON_NONE ? k->reason : PTX_REASON_NO_VARIANT;
-	if (k->variant_absent)
-		return PTX_REASON_NO_VARIANT;
+	if (!v)
+		return k->code->transform == PTX_TRANSFORM_AS_IS ?
+			       (enum ptx_reason)k->code->reason :
+			       PTX_REASON_NOT_BUILT;
 	if (r->cooperative)
 		return PTX_REASON_COOPERATIVE;
 	if (r->as_written)
 		return PTX_REASON_ARGUMENTS;
-	if (r->config && attribute_reason(k, r->config) != PTX_REASON_NONE)
-		return attribute_reason(k, r->config);
-	if (k->needs.whole_warps && !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+	if (v->whole_warps && v->transform == PTX_TRANSFORM_PERSISTENT &&
+	    !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
+	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
+		return PTX_REASON_COSTS;
 	return PTX_REASON_NONE;
 }
 
@@ -223,7 +190,7 @@ static int is_equipped(struct shim_launch *l)
 {
 	int is = l->transform->equip(l->ctx, 0);
 
-	if (is && !shim_request_grows(l->ctx, l->kernel, 1))
+	if (is && !shim_request_grows(l->ctx, l->variant->local_bytes))
 		return is > 0;
 	l->in_barrier = 1;
 	shim_barrier_enter(0);
@@ -234,20 +201,24 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 				   const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
-	enum ptx_reason why = stays(k, r);
+	struct shim_variant *v = shim_variant_in(k->code, l->ctx);
+	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
+	if (why == PTX_REASON_NONE)
+		why = shim_attributes_take(&l->attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
-	l->transform = shim_transform_of(k->transform);
-	l->dims.workers = workers_of(k, r, l->ctx);
+	l->variant = v;
+	l->transform = shim_transform_of(v->transform);
+	l->dims.workers = workers_of(k, v, r);
 	if (l->dims.workers == 0)
 		return PTX_REASON_OCCUPANCY;
 	if (l->nt <= l->dims.workers)
 		return PTX_REASON_ONE_WAVE;
-	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l, r))
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->stream = own_name(r->stream);

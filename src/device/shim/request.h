@@ -43,20 +43,18 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 				   const struct shim_request *r);
 
 /*
- * Would the kernel (variant: its transformed one) make the context's local memory grow, as far as
- * is known?  A launch that does waits in the driver, with the driver's lock, for what runs: behind
- * a held kernel that is for ever (facts/h200.md), so it passes the barrier (suspend.c) and goes out
- * while nothing is held.
+ * Would a kernel with so much local memory of a thread make the context's grow, as far as is known?
+ * A launch that does waits in the driver, with the driver's lock, for what runs: behind a held
+ * kernel that is for ever (facts/h200.md), so it passes the barrier (blocked.c) and goes out while
+ * nothing is held.
  */
-static SHIM_INLINE int shim_request_grows(const struct shim_context *c, const struct shim_kernel *k,
-					  int variant)
+static SHIM_INLINE int shim_request_grows(const struct shim_context *c, uint32_t local_bytes)
 {
-	return atomic_load_explicit(&k->local_bytes[variant], memory_order_relaxed) >
-	       atomic_load_explicit(&c->local_bytes, memory_order_relaxed);
+	return local_bytes > atomic_load_explicit(&c->local_bytes, memory_order_relaxed);
 }
 
-/* It has, by that frame (kernels.h). */
-void shim_request_grown(struct shim_context *c, const struct shim_kernel *k, int local_bytes);
+/* It has. */
+void shim_request_grown(struct shim_context *c, uint32_t local_bytes);
 
 /* How long an evictable launch takes to leave when told to, ns; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l);

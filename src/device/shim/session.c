@@ -12,13 +12,14 @@
 #include "common/clock.h"
 #include "device/shim/agent.h"
 #include "device/shim/api.h"
+#include "device/shim/build.h"
 #include "device/shim/channels.h"
 #include "device/shim/force.h"
 #include "device/shim/graph.h"
 #include "device/shim/kernels.h"
-#include "device/shim/link.h"
 #include "device/shim/loading.h"
 #include "device/shim/memory.h"
+#include "device/shim/modules.h"
 #include "device/shim/order.h"
 #include "device/shim/pool.h"
 #include "device/shim/shim.h"
@@ -27,6 +28,8 @@
 #define CONNECT_TIMEOUT_MS 3000
 #define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
 #define GREET_NAP_US (100 * 1000)
+/* VariantMin=, until a daemon says otherwise. */
+#define VARIANT_MIN_NS (500 * GS_NS_PER_US)
 #define END_PATIENCE_NS (1 * GS_NS_PER_S)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -60,7 +63,8 @@ static void forget_in_child(void)
 	shim_kernels_forked();
 	shim_load_forked();
 	shim_graph_forked();
-	shim_links_forked();
+	shim_modules_forked();
+	shim_build_forked();
 	shim_memory_forked();
 	shim_pools_forked();
 	shim_vmm_forked();
@@ -75,6 +79,7 @@ static void stop_at_exit(void)
 
 	if (!s)
 		return;
+	shim_build_stop();
 	shim_agent_stop(s);
 	shim_summary_write();
 }
@@ -93,6 +98,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->page = gs_client_page(s->client);
 	s->absent = grant.absent;
 	s->signal = grant.signal;
+	s->variant_min_ns = (uint64_t)grant.variant_min_us * GS_NS_PER_US;
 	s->reservation = grant.reservation;
 	s->context_memory = grant.context_memory;
 	s->connected = 1;
@@ -189,6 +195,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	/* First: it is slower once the agent's thread is there. */
 	shim_order_begin();
 	s->alone = !socket;
+	s->variant_min_ns = s->alone ? 0 : VARIANT_MIN_NS; /* the daemon says it */
 	s->force = force;
 	if (socket) {
 		s->absent = configured_absent();

@@ -24,7 +24,8 @@ struct shim_session {
 	_Atomic int connected;   /* a daemon manages us */
 	_Atomic uint32_t absent; /* enum gs_absent */
 	_Atomic uint32_t signal; /* enum gs_signal */
-	int sent_away;           /* refused at first sight: no launches, no memory, no second try */
+	_Atomic uint64_t variant_min_ns; /* a longer kernel is worth a variant; 0: any, at once */
+	int sent_away; /* refused at first sight: no launches, no memory, no second try */
 	struct gs_client *client;
 	struct shim_force_plan force; /* alone: it evicts by this */
 	/* What changes. */

@@ -15,8 +15,8 @@
 static void write_kernel(struct shim_kernel *k, void *user)
 {
 	fprintf(user, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %d %d %s\n", shim_kernel_launches(k),
-		k->evictable_launches, k->evictions, (int)k->transform, (int)shim_kernel_why(k),
-		k->name);
+		k->evictable_launches, k->evictions, (int)k->code->transform,
+		(int)shim_kernel_why(k), k->code->name);
 }
 
 void shim_summary_write(void)

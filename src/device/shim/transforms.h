@@ -11,9 +11,7 @@
 #include "device/ptx/transform.h"
 
 struct shim_context;
-struct shim_kernel;
 struct shim_launch;
-struct shim_request;
 struct shim_session;
 
 /* How a kernel that runs is told to leave: a word of 32 bits in device memory. */
@@ -35,11 +33,8 @@ struct shim_transform {
 	 */
 	int (*equip)(struct shim_context *c, int closed);
 
-	/* Does such a launch attribute hold for the variant, too?  NULL: none does. */
-	int (*honours)(const struct shim_kernel *k, const CUlaunchAttribute *attr);
-
-	/* Can its grid and its attributes be passed on?  They are taken into l. */
-	int (*fits)(struct shim_launch *l, const struct shim_request *r);
+	/* Can its grid be passed on? */
+	int (*fits)(struct shim_launch *l);
 
 	/*
 	 * The launch's own parameter into l->params, and into l->write what must be written

@@ -114,7 +114,7 @@ static void tell_of(struct shim_kernel *k, void *user)
 		return;
 	t->of[t->count] = k;
 	t->untracked[t->count++] =
-		(struct gs_untracked) { .kernel = k->number, .launches = launches };
+		(struct gs_untracked) { .kernel = k->code->number, .launches = launches };
 	if (t->count == GS_UNTRACKED_MAX)
 		send_told(t);
 }

@@ -26,8 +26,6 @@
 #undef cuGraphExecKernelNodeSetParams
 #undef cuGraphAddKernelNode
 #undef cuGraphKernelNodeSetParams
-#undef cuLinkAddData
-#undef cuLinkAddFile
 #undef cuStreamDestroy
 
 /* Of addresses with 32 bits: memory_entries.c. */
@@ -54,9 +52,5 @@ CUresult cuGraphAddKernelNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *p);
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
 					const CUDA_KERNEL_NODE_PARAMS *p);
-CUresult cuLinkAddData(CUlinkState state, CUjitInputType type, void *data, size_t size,
-		       const char *name, unsigned int n, CUjit_option *options, void **values);
-CUresult cuLinkAddFile(CUlinkState state, CUjitInputType type, const char *path, unsigned int n,
-		       CUjit_option *options, void **values);
 
 #endif

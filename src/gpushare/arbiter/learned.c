@@ -47,13 +47,11 @@ static uint64_t mix_text(uint64_t h, const char *text)
 	return mix(h, text, n + 1); /* the NUL parts it from what follows */
 }
 
-uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
-			uint32_t transform)
+uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
 	h = mix(h, &uid, sizeof(uid));
-	h = mix(h, &transform, sizeof(transform));
 	h = mix(h, &content, sizeof(content));
 	if (!content)
 		h = mix_text(h, program);

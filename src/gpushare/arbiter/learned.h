@@ -26,8 +26,7 @@ struct gs_learned *gs_learned_create(void);          /* NULL: no memory */
 void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
 /* Never 0.  content: as the client announced the kernel; 0: not known. */
-uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel,
-			uint32_t transform);
+uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel);
 
 /* The key of its launches in blocks of that gs_slot_dims(); 0 for the key 0. */
 uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims);

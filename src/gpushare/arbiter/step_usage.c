@@ -9,26 +9,24 @@
 #include "gpushare/metrics/metrics.h"
 
 /* FNV-1a: the names are the users', the table is bounded, so collisions only cost time. */
-static uint32_t hash_name(const char *name, uint32_t transform)
+static uint32_t hash_name(const char *name)
 {
-	uint32_t h = 2166136261u ^ transform;
+	uint32_t h = 2166136261u;
 
 	for (; *name; name++)
 		h = (h ^ (unsigned char)*name) * 16777619u;
 	return h;
 }
 
-static int find(const struct gs_step_usage *t, const char *name, uint32_t transform, uint32_t hash)
+static int find(const struct gs_step_usage *t, const char *name, uint32_t hash)
 {
 	for (uint32_t i = 0; i < t->nkernel; i++)
-		if (t->kernel[i].hash == hash && t->kernel[i].transform == transform &&
-		    strcmp(t->kernel[i].name, name) == 0)
+		if (t->kernel[i].hash == hash && strcmp(t->kernel[i].name, name) == 0)
 			return (int)i;
 	return -1;
 }
 
-static int add(struct gs_step_usage *t, const char name[GS_STEP_USAGE_NAME_MAX], uint32_t transform,
-	       uint32_t hash)
+static int add(struct gs_step_usage *t, const char name[GS_STEP_USAGE_NAME_MAX], uint32_t hash)
 {
 	struct gs_step_usage_kernel *k;
 
@@ -46,7 +44,6 @@ static int add(struct gs_step_usage *t, const char name[GS_STEP_USAGE_NAME_MAX],
 	memset(k, 0, sizeof(*k));
 	memcpy(k->name, name, sizeof(k->name));
 	k->hash = hash;
-	k->transform = transform;
 	return (int)t->nkernel++;
 }
 
@@ -62,13 +59,17 @@ int gs_step_usage_announce(struct gs_step_usage *t, struct gs_kernel_map *map, u
 		return -1;
 	strncpy(kept, name, sizeof(kept) - 1);
 	kept[sizeof(kept) - 1] = '\0';
-	hash = hash_name(kept, transform);
-	i = find(t, kept, transform, hash);
+	hash = hash_name(kept);
+	i = find(t, kept, hash);
 	if (i < 0)
-		i = add(t, kept, transform, hash);
+		i = add(t, kept, hash);
 	if (i < 0)
 		return -1;
-	t->kernel[i].reason = reason;
+	/* Another client's may have no variant yet. */
+	if (transform || !t->kernel[i].transform) {
+		t->kernel[i].transform = transform;
+		t->kernel[i].reason = reason;
+	}
 	t->kernel[i].registers = registers;
 	map->slot[number] = (uint16_t)(i + 1);
 	return 0;

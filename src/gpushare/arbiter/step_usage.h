@@ -26,7 +26,7 @@ struct gs_step_usage_time {
 struct gs_step_usage_kernel {
 	char name[GS_STEP_USAGE_NAME_MAX];
 	uint32_t hash;      /* of the name, to find it quickly */
-	uint32_t transform; /* enum ptx_transform_kind, as announced */
+	uint32_t transform; /* enum ptx_transform_kind: the latest variant; 0: none yet */
 	uint32_t reason;    /* enum ptx_reason */
 	uint32_t registers;
 	uint64_t launches; /* seen by the daemon or told of: a few of a lone client's escape it */
@@ -70,8 +70,8 @@ struct gs_kernel_map {
 };
 
 /*
- * A client's kernel `number` is called `name`.  Kernels of one name and form
- * in a step share an entry.  Returns 0; -1 when the number is out of range or
+ * A client's kernel `number` is called `name`; it may say so again when there is a variant.
+ * Kernels of one name in a step share an entry.  Returns 0; -1 when the number is out of range or
  * the step has GS_STEP_USAGE_KERNELS_MAX kinds already, or there is no memory.
  */
 int gs_step_usage_announce(struct gs_step_usage *usage, struct gs_kernel_map *map, uint32_t number,

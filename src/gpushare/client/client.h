@@ -33,8 +33,9 @@ struct gs_client_grant {
 	uint64_t context_memory; /* what a CUDA context is charged with */
 	uint32_t absent;         /* enum gs_absent: what to do while no daemon answers */
 	uint32_t gpu;
-	uint32_t signal;    /* enum gs_signal: how a kernel is to be told to leave */
-	uint32_t untracked; /* 1: the daemon takes gs_client_untracked() */
+	uint32_t signal;         /* enum gs_signal: how a kernel is to be told to leave */
+	uint32_t untracked;      /* 1: the daemon takes gs_client_untracked() */
+	uint32_t variant_min_us; /* a longer kernel is worth a variant; 0: any, at once */
 };
 
 /*

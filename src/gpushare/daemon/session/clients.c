@@ -120,6 +120,7 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 	msg.welcome.gpu = step->info.gpu;
 	msg.welcome.absent = (uint32_t)conn->d->config->absent;
 	msg.welcome.signal = (uint32_t)conn->d->config->signal;
+	msg.welcome.variant_min_us = (uint32_t)(conn->d->config->variant_min_ns / GS_NS_PER_US);
 	msg.welcome.untracked = 1;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = conn->device->memory;
@@ -267,8 +268,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			*c = '?';
-	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name,
-			     k->transform);
+	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name);
 	if (gs_command_announce(conn->device->arbiter, &conn->step->live,
 				conn->registration.kernels, k, key) < 0 &&
 	    conn->registration.kernels_ignored++ == 0)
