@@ -213,9 +213,9 @@ CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->params,
+		l->packed.bytes,
 		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->params_len,
+		&l->packed.len,
 		CU_LAUNCH_PARAM_END,
 	};
 	CUlaunchConfig config = {

@@ -33,6 +33,12 @@ struct shim_queued {
 	_Atomic(CUstream) in;
 };
 
+/* The kernel's parameter block, with the control block's address behind the program's. */
+struct shim_packed {
+	unsigned char *bytes;
+	size_t len, room;
+};
+
 struct shim_launch {
 	_Atomic int taken; /* enum below */
 	uint32_t index;    /* of the slot */
@@ -44,8 +50,7 @@ struct shim_launch {
 	struct shim_time *time;       /* of its blocks' shape */
 	unsigned int block[3], shared, workers;
 	struct shim_attributes attributes;
-	unsigned char *params; /* the kernel's parameter block, ctl pointer included */
-	size_t params_len, params_room;
+	struct shim_packed packed;
 	uint64_t nt, tasks; /* as the request has them */
 	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */

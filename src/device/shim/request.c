@@ -102,19 +102,19 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
-	if (l->params_room < len) {
-		unsigned char *grown = realloc(l->params, len);
+	if (l->packed.room < len) {
+		unsigned char *grown = realloc(l->packed.bytes, len);
 
 		if (!grown)
 			return -1;
-		l->params = grown;
-		l->params_room = len;
+		l->packed.bytes = grown;
+		l->packed.room = len;
 	}
-	l->params_len = len;
-	memset(l->params, 0, len);
+	l->packed.len = len;
+	memset(l->packed.bytes, 0, len);
 	if (r->params) {
 		for (uint32_t i = 0; i < p->nparam; i++)
-			memcpy(l->params + p->offset[i], r->params[i], p->size[i]);
+			memcpy(l->packed.bytes + p->offset[i], r->params[i], p->size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -128,11 +128,11 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 		/* One that is too short the driver refuses. */
 		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
-		memcpy(l->params, from, n < p->ctl_offset ? n : p->ctl_offset);
+		memcpy(l->packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
 	} else if (p->nparam) {
 		return -1;
 	}
-	memcpy(l->params + p->ctl_offset, &ctl, sizeof(ctl));
+	memcpy(l->packed.bytes + p->ctl_offset, &ctl, sizeof(ctl));
 	return 0;
 }
 
