@@ -44,6 +44,7 @@ struct shim_progress {
 	uint64_t least_ns; /* the least that there has been between the two; 0: not known */
 	uint64_t began;    /* block-tasks that were finished when it went out */
 	uint64_t deaf;     /* block-tasks that it then ran whatever was ordered (guarded.c) */
+	uint64_t retry_ns; /* the driver refused a relaunch; not again before */
 };
 
 /* Two events around the kernel. */
@@ -95,9 +96,8 @@ struct shim_launch {
 	struct shim_progress progress;
 	uint64_t signalled_ns; /* agent: when it last sent the eviction signal; 0: not */
 	uint32_t signals;      /* agent: how often, before the kernel started */
-	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
-	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
-	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
+	uint64_t done_ns; /* reclaiming: it was DONE then, but its events not ready; 0: not so */
+	int unsettled;    /* agent: a signal may be on its way, also from the slot's last launch */
 	struct shim_stopwatch watch;
 };
 
