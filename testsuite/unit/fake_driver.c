@@ -238,12 +238,12 @@ static CUresult fake_load_plain(CUmodule *module, const void *image)
 
 static CUresult fake_function(CUfunction *f, CUmodule module, const char *name)
 {
-	*f = module == FAKE_VARIANTS_MODULE	 ? FAKE_VARIANT :
-	     module == FAKE_GUARDED_MODULE	 ? FAKE_GUARDED :
-	     strcmp(name, "leaves") == 0	 ? FAKE_LEAVES :
-	     strcmp(name, PTX_GUARD_END) == 0	 ? FAKE_END :
+	*f = module == FAKE_VARIANTS_MODULE     ? FAKE_VARIANT :
+	     module == FAKE_GUARDED_MODULE      ? FAKE_GUARDED :
+	     strcmp(name, "leaves") == 0        ? FAKE_LEAVES :
+	     strcmp(name, PTX_GUARD_END) == 0   ? FAKE_END :
 	     strcmp(name, PTX_GUARD_WATCH) == 0 ? FAKE_WATCH :
-						   FAKE_ORIGINAL;
+						  FAKE_ORIGINAL;
 	return strstr(name, PTX_PERSISTENT_SUFFIX) ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 

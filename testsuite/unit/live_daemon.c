@@ -81,11 +81,11 @@ void live_configure(const struct live *l, const char *extra)
 
 	assert_non_null(f);
 	fprintf(f,
-		"Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\nVariantMin=0\n"
-		"EvictDeadline=30s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s%s",
+		"Socket=%s\nPidFile=%s\nLogFile=%s\nReportToSlurm=no\nAllowLocal=yes\n"
+		"EvictDeadline=30s\nGpu=0 Memory=1000M\nPartition=high Priority=10\n%s%s%s",
 		l->socket, l->pid_file, l->log,
 		strstr(extra, "PolicyParameters=") ? "" : "PolicyParameters=leave_within=1s\n",
-		extra);
+		extra, strstr(extra, "VariantMin=") ? "" : "VariantMin=0\n");
 	assert_int_equal(fclose(f), 0);
 }
 

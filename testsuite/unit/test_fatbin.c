@@ -259,54 +259,6 @@ static void host_files_hold_containers(void **state)
 	}
 }
 
-/* What nvcc would have written had it not packed: byte for byte. */
-static void wrapping_gives_what_nvcc_writes(void **state)
-{
-	struct gs_bytes b = fatbin_file("zstd.fatbin"), want = fatbin_file("plain.fatbin");
-	struct gs_fatbin fb = fatbin_opened(b);
-	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX);
-	struct gs_error err;
-	char *text;
-	size_t len, size;
-	void *got;
-
-	(void)state;
-	assert_int_equal(gs_fatbin_best_ptx(&fb, 75, &text, &len, &err), 1);
-	got = gs_fatbin_wrap(&e, text, len, &size, &err);
-	assert_non_null(got);
-	assert_int_equal(size, want.len);
-	assert_memory_equal(got, want.data, size);
-	free(got);
-	free(text);
-	fatbin_drop(b);
-	fatbin_drop(want);
-}
-
-static void wrapping_keeps_the_options(void **state)
-{
-	static const char text[] = ".version 9.0\n.target sm_75\n";
-	struct gs_bytes b = fatbin_file("options.fatbin");
-	struct gs_fatbin fb = fatbin_opened(b), again;
-	struct gs_fatbin_entry e = fatbin_entry(&fb, GS_ENTRY_PTX), f;
-	struct gs_error err;
-	size_t size, len;
-	void *got = gs_fatbin_wrap(&e, text, strlen(text), &size, &err);
-	char *back;
-
-	(void)state;
-	assert_non_null(got);
-	assert_int_equal(gs_fatbin_open(got, size, &again, &err), 0);
-	f = fatbin_entry(&again, GS_ENTRY_PTX);
-	assert_non_null(memmem(f.options.data, f.options.len, "-maxrregcount=32", 16));
-	assert_int_equal(f.sm, 75);
-	assert_int_equal(f.packing, GS_PACKING_NONE);
-	assert_int_equal(gs_fatbin_best_ptx(&again, 75, &back, &len, &err), 1);
-	assert_string_equal(back, text);
-	free(back);
-	free(got);
-	fatbin_drop(b);
-}
-
 /* The struct that cudart hands over, and what else a pointer may lead to. */
 static void images_in_memory_are_told_apart(void **state)
 {
@@ -438,8 +390,6 @@ int main(void)
 		cmocka_unit_test(relocatable_code_is_told),
 		cmocka_unit_test(kernels_of_machine_code_are_named),
 		cmocka_unit_test(host_files_hold_containers),
-		cmocka_unit_test(wrapping_gives_what_nvcc_writes),
-		cmocka_unit_test(wrapping_keeps_the_options),
 		cmocka_unit_test(images_in_memory_are_told_apart),
 		cmocka_unit_test(variables_of_a_text),
 		cmocka_unit_test(variables_of_machine_code),

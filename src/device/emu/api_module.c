@@ -119,27 +119,32 @@ char *emu_read_file(const char *name, size_t *len)
 	return NULL;
 }
 
-CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+static CUresult load_file(struct CUctx_st *ctx, const char *name, struct CUmod_st **module)
 {
 	struct gs_error err = { "" };
-	struct CUctx_st *ctx;
 	size_t len = 0;
-	char *text;
+	char *text = emu_read_file(name, &len);
 	CUresult rc;
 
-	EMU_TRY(emu_enter(&ctx));
-	if (!module || !fname)
-		return CUDA_ERROR_INVALID_VALUE;
-	text = emu_read_file(fname, &len);
 	if (!text)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	rc = emu_image_load_file(ctx, text, len, module, &err);
 	free(text);
-	if (rc == CUDA_SUCCESS)
-		attach(ctx, *module);
-	else if (err.text[0])
-		emu_log("module cannot be loaded: %s: %s", fname, err.text);
+	if (rc != CUDA_SUCCESS && err.text[0])
+		emu_log("module cannot be loaded: %s: %s", name, err.text);
 	return rc;
+}
+
+CUresult CUDAAPI cuModuleLoad(CUmodule *module, const char *fname)
+{
+	struct CUctx_st *ctx;
+
+	EMU_TRY(emu_enter(&ctx));
+	if (!module || !fname)
+		return CUDA_ERROR_INVALID_VALUE;
+	EMU_TRY(load_file(ctx, fname, module));
+	attach(ctx, *module);
+	return CUDA_SUCCESS;
 }
 
 static CUresult check_module(struct CUmod_st *m)
@@ -223,13 +228,28 @@ CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *ptr, size_t *bytes, CUmodule 
 
 /* Libraries: a module that belongs to no context in particular; here, to the one that is current.
  */
+static CUresult make_library(CUlibrary *library, struct CUmod_st *module)
+{
+	struct CUlib_st *lib = calloc(1, sizeof(*lib));
+
+	if (!lib) {
+		emu_module_free(module);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	lib->module = module;
+	lib->magic = EMU_MAGIC_LIB;
+	for (uint32_t i = 0; i < module->nfunction; i++)
+		module->function[i]->library = lib;
+	*library = lib;
+	return CUDA_SUCCESS;
+}
+
 CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jit,
 				   void **jit_values, unsigned int njit, CUlibraryOption *options,
 				   void **values, unsigned int n)
 {
-	struct CUlib_st *lib;
+	struct CUmod_st *module;
 	struct jit j;
-	CUresult rc;
 
 	(void)options;
 	(void)values;
@@ -237,20 +257,23 @@ CUresult CUDAAPI cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 	EMU_TRY(emu_enter_plain());
 	if (!library || !code)
 		return CUDA_ERROR_INVALID_VALUE;
-	lib = calloc(1, sizeof(*lib));
-	if (!lib)
-		return CUDA_ERROR_OUT_OF_MEMORY;
 	jit_options(&j, njit, jit, jit_values);
-	rc = load(NULL, code, &j, &lib->module);
-	if (rc != CUDA_SUCCESS) {
-		free(lib);
-		return rc;
-	}
-	lib->magic = EMU_MAGIC_LIB;
-	for (uint32_t i = 0; i < lib->module->nfunction; i++)
-		lib->module->function[i]->library = lib;
-	*library = lib;
-	return CUDA_SUCCESS;
+	EMU_TRY(load(NULL, code, &j, &module));
+	return make_library(library, module);
+}
+
+CUresult CUDAAPI cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
+				       void **jit_values, unsigned int njit,
+				       CUlibraryOption *options, void **values, unsigned int n)
+{
+	struct CUmod_st *module;
+
+	(void)jit, (void)jit_values, (void)njit, (void)options, (void)values, (void)n;
+	EMU_TRY(emu_enter_plain());
+	if (!library || !path)
+		return CUDA_ERROR_INVALID_VALUE;
+	EMU_TRY(load_file(NULL, path, &module));
+	return make_library(library, module);
 }
 
 static CUresult check_library(struct CUlib_st *lib)

@@ -105,37 +105,3 @@ int gs_fatbin_best_ptx(const struct gs_fatbin *fb, uint32_t sm, char **text, siz
 	*text = (char *)buf;
 	return 1;
 }
-
-void *gs_fatbin_wrap(const struct gs_fatbin_entry *e, const char *text, size_t len, size_t *size,
-		     struct gs_error *err)
-{
-	/* With its NUL, padded: as nvcc stores PTX that it does not pack. */
-	uint64_t stored = ALIGN8((uint64_t)len + 1), entries = e->header.len + stored;
-	uint64_t flags = e->flags & ~(uint64_t)(FLAG_LZ4 | FLAG_ZSTD);
-	const uint32_t magic = FATBIN_MAGIC;
-	const uint16_t version = FATBIN_VERSION, header = FATBIN_HEADER;
-	uint8_t *out, *h;
-
-	if (len > GS_FATBIN_UNPACK_MAX) {
-		gs_fail(err, "fatbin: a text of %zu bytes is too long", len);
-		return NULL;
-	}
-	out = calloc(1, FATBIN_HEADER + (size_t)entries);
-	if (!out) {
-		gs_fail(err, "fatbin: no memory for %zu bytes", len);
-		return NULL;
-	}
-	memcpy(out, &magic, sizeof(magic));
-	memcpy(out + 4, &version, sizeof(version));
-	memcpy(out + 6, &header, sizeof(header));
-	memcpy(out + 8, &entries, sizeof(entries));
-	h = out + FATBIN_HEADER;
-	memcpy(h, e->header.data, e->header.len);
-	memcpy(h + OFF_STORED, &stored, sizeof(stored));
-	memset(h + OFF_PACKED, 0, 4);
-	memset(h + OFF_UNPACKED, 0, 8);
-	memcpy(h + OFF_FLAGS, &flags, sizeof(flags));
-	memcpy(h + e->header.len, text, len);
-	*size = FATBIN_HEADER + (size_t)entries;
-	return out;
-}

@@ -157,13 +157,4 @@ int gs_fatbin_ptx_stands_in(const struct gs_fatbin_choice *c);
 int gs_fatbin_best_ptx(const struct gs_fatbin *fb, uint32_t sm, char **text, size_t *len,
 		       struct gs_error *err);
 
-/*
- * A container with `text` as its only entry, unpacked, in the place of `e`:
- * same architecture, source name and ptxas options (-maxrregcount and the
- * like, which plain text would lose).  A block of the caller's to free, 8-byte
- * aligned, *size bytes; NULL: no memory, or the text is too long.
- */
-void *gs_fatbin_wrap(const struct gs_fatbin_entry *e, const char *text, size_t len, size_t *size,
-		     struct gs_error *err);
-
 #endif

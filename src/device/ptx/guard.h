@@ -59,7 +59,8 @@ struct gs_guard {
  * hold stays true for the whole launch, because n only grows, and not at all
  * once W says "leave".
  *
- * Before every launch these lines are zero, and W is zero or base >> group.
+ * Before every launch these lines are zero, and W is a number of groups: zero, or no less than
+ * base >> group.  Those run whatever is ordered, so a launch gets that far at least.
  * The form maxb needs W only; GS_GUARD_BYTES are enough for each form.
  */
 #define GS_GUARD_SEEN_AT 128u

@@ -227,7 +227,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	uint64_t done = gs_page_load(l->slot->done);
 	CUresult rc;
 
-	if (now < l->retry_ns || enter(a, l->ctx) < 0)
+	if (now < l->progress.retry_ns || enter(a, l->ctx) < 0)
 		return;
 	gs_page_store(l->slot->started, 0);
 	if (!let_go(a->session, l->slot)) {
@@ -251,7 +251,7 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 	}
 	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
 	shim_fault_seen(l->ctx, rc);
-	l->retry_ns = now + RETRY_NS;
+	l->progress.retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
 		gs_slot_move(l->slot, GS_K_TOEVICT, GS_K_READY);
 	gs_client_doorbell(a->session->client);

@@ -26,6 +26,7 @@
 struct wanted {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
+	const struct shim_time *time; /* of the launches that are long; NULL: they are the first */
 	uint64_t takes_ns;
 };
 
@@ -81,10 +82,16 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 	}
 	v->ctx = r->ctx;
 	v->transform = made->transform;
+	v->by_cluster = made->by_cluster;
+	v->group = made->group;
 	v->whole_warps = made->whole_warps;
 	v->params = made->params;
 	made->params = (struct shim_layout) { 0 };
 	v->local_bytes = shim_local_bytes(v->f);
+	if (r->time) {
+		v->cost.dims = r->time->dims;
+		v->cost.written_ps = r->time->tpt_ps;
+	}
 	shim_variant_take_settings(r->kernel, v);
 	return v;
 }
@@ -131,9 +138,10 @@ static enum ptx_reason make(const struct shim_recipe *r, int fresh, int *from_ca
 	return why;
 }
 
-static void build(struct shim_session *s, struct shim_kernel *k, struct shim_context *c)
+static void build(struct shim_session *s, const struct wanted *w)
 {
-	struct shim_recipe r = { k, c, capability(c->device), &stop };
+	struct shim_kernel *k = w->kernel;
+	struct shim_recipe r = { k, w->ctx, w->time, capability(w->ctx->device), &stop };
 	uint64_t from = gs_clock_ns();
 	CUstreamCaptureMode mode;
 	enum ptx_reason why;
@@ -197,7 +205,7 @@ static void *run(void *session)
 	while (take(&w)) {
 		uint64_t from = gs_clock_ns();
 
-		build(session, w.kernel, w.ctx);
+		build(session, &w);
 		atomic_store(&busy, 0);
 		rest(gs_clock_ns() - from);
 	}
@@ -219,43 +227,51 @@ static int start(struct shim_session *s)
 	return 0;
 }
 
-static void want(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-		 uint64_t takes_ns)
+static void want(struct shim_session *s, const struct wanted *w)
 {
+	_Atomic uint32_t *state = &w->kernel->code->build;
 	uint32_t not = SHIM_BUILD_NOT;
 	int taken = 0;
 
-	if (!atomic_compare_exchange_strong(&k->code->build, &not, SHIM_BUILD_WANTED))
+	if (!atomic_compare_exchange_strong(state, &not, SHIM_BUILD_WANTED))
 		return;
 	pthread_mutex_lock(&lock);
 	if (nqueue < WANTED_MAX && !stop && start(s) == 0) {
-		queue[nqueue++] = (struct wanted) { k, c, takes_ns };
+		queue[nqueue++] = *w;
 		taken = 1;
 		pthread_cond_signal(&more);
 	}
 	pthread_mutex_unlock(&lock);
 	if (!taken)
-		atomic_store(&k->code->build, SHIM_BUILD_NOT);
+		atomic_store(state, SHIM_BUILD_NOT);
 }
 
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 uint64_t takes_ns)
+			 const struct shim_time *time, uint64_t takes_ns)
 {
+	struct wanted w = { k, c, time, takes_ns };
+
 	if (takes_ns > s->variant_min_ns && gs_page_load(s->page->shared) &&
 	    k->code->build == SHIM_BUILD_NOT)
-		want(s, k, c, takes_ns);
+		want(s, &w);
 }
 
 void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c)
 {
 	static const struct timespec nap = { 0, OTHERS_NAP_NS };
+	struct wanted w = { .kernel = k, .ctx = c };
 	uint32_t not = SHIM_BUILD_NOT;
+	CUstreamCaptureMode mode;
 
+	if (shim_variant_in(k->code, c))
+		return;
+	shim_capture_relax(&mode);
 	shim_variant_adopt(k, c);
+	shim_capture_restore(mode);
 	if (s->variant_min_ns || shim_variant_in(k->code, c))
 		return;
 	if (atomic_compare_exchange_strong(&k->code->build, &not, SHIM_BUILD_WANTED))
-		build(s, k, c);
+		build(s, &w);
 	while (k->code->build == SHIM_BUILD_WANTED && !stop)
 		nanosleep(&nap, NULL);
 }

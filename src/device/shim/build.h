@@ -9,12 +9,12 @@
 #include "device/shim/variant.h"
 
 /*
- * A launch of the kernel that takes so long (ns; 0: not known) would have been evictable if there
- * were a variant in that context, which is current.  One is made if that pays (VariantMin=): the
- * next launch after it is ready uses it.
+ * A launch of the kernel that takes so long (ns; 0: not known), of that shape, would have been
+ * evictable if there were a variant in that context, which is current.  One is made if that pays
+ * (VariantMin=): the next launch after it is ready uses it.
  */
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 uint64_t takes_ns);
+			 const struct shim_time *time, uint64_t takes_ns);
 
 /* The kernel's first launch in that context, which is current: where variants are made at once
  * (VariantMin=0), this one is. */

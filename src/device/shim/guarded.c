@@ -119,8 +119,7 @@ static uint32_t unit_of(const struct shim_launch *l)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int n = 0;
 
-		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->variant->f) == CUDA_SUCCESS &&
-		    n > 0)
+		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->variant->f) == CUDA_SUCCESS && n > 0)
 			unit *= (uint32_t)n;
 	}
 	return unit;
@@ -170,7 +169,7 @@ static void launch_watcher(struct shim_launch *l)
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
-	void *params[] = { &word, &slot, &done, &l->ends };
+	void *params[] = { &word, &slot, &done, &l->guard.ends };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (l->preenqueued) /* as its kernel does */

@@ -82,7 +82,7 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (why == PTX_REASON_NOT_BUILT)
-		shim_build_consider(s, k, c, takes_ns);
+		shim_build_consider(s, k, c, r->time, takes_ns);
 	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
 	} else {
@@ -222,8 +222,8 @@ CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], C
 	};
 	const unsigned int *block = l->dims.block;
 	CUlaunchConfig config = {
-		grid[0],	grid[1], grid[2],	  block[0],	    block[1], block[2],
-		l->dims.shared, stream,	 l->attributes.of, l->attributes.n,
+		grid[0],  grid[1],        grid[2], block[0],         block[1],
+		block[2], l->dims.shared, stream,  l->attributes.of, l->attributes.n,
 	};
 
 	if (l->attributes.n)
@@ -244,7 +244,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	uint32_t *done = &l->ctx->image[l->index].done;
 	CUresult rc = CUDA_SUCCESS;
 
-	l->ends = *done + 1;
+	l->guard.ends = *done + 1;
 	if (l->nwrite)
 		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
 	if (rc != CUDA_SUCCESS)
@@ -256,7 +256,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
 					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
-					    *done = l->ends, CU_STREAM_WAIT_VALUE_GEQ);
+					    *done = l->guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 static CUresult enqueue_as_is(struct shim_session *s, struct shim_launch *l,

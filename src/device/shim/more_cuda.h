@@ -111,8 +111,5 @@ CUresult cuImportExternalMemory(CUexternalMemory *memory, const struct shim_exte
 CUresult cuDestroyExternalMemory(CUexternalMemory memory);
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev);
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit,
-			       void **jit_values, unsigned int njit, CUlibraryOption *options,
-			       void **values, unsigned int n);
 
 #endif

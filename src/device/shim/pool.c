@@ -327,7 +327,6 @@ static struct shim_launch *try_take(void)
 		l->variant = NULL;
 		l->signalled_ns = 0;
 		l->signals = 0;
-		l->retry_ns = 0;
 		l->progress = (struct shim_progress) { 0 };
 		return l;
 	}

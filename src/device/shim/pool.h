@@ -34,6 +34,7 @@ struct shim_packed {
 struct shim_guard {
 	uint32_t unit;  /* blocks that leave together */
 	uint32_t group; /* log2 of the units asked together */
+	uint32_t ends;  /* what the control block's `done` is when it has ended */
 };
 
 /* How far a launch got when it was on the GPU last; the agent's. */
@@ -43,6 +44,7 @@ struct shim_progress {
 	uint64_t least_ns; /* the least that there has been between the two; 0: not known */
 	uint64_t began;    /* block-tasks that were finished when it went out */
 	uint64_t deaf;     /* block-tasks that it then ran whatever was ordered (guarded.c) */
+	uint64_t retry_ns; /* the driver refused a relaunch; not again before */
 };
 
 /* Two events around the kernel. */
@@ -68,9 +70,9 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_variant *variant; /* what is launched, and launched again; NULL: the
-					 kernel as written */
-	struct shim_time *time;       /* of its blocks' shape */
+	struct shim_variant *variant;           /* what is launched, and launched again; NULL: the
+						   kernel as written */
+	struct shim_time *time;                 /* of its blocks' shape */
 	const struct shim_transform *transform; /* evictable: of its variant */
 	struct shim_dims_out dims;
 	struct shim_attributes attributes;
@@ -80,7 +82,6 @@ struct shim_launch {
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
 	struct shim_guard guard;
-	uint32_t ends; /* evictable: what the control block's `done` is when it has ended */
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
 					(preenqueued.h), or does */
 	uint8_t beside;              /* enum gs_beside, as it went out */
@@ -95,9 +96,8 @@ struct shim_launch {
 	struct shim_progress progress;
 	uint64_t signalled_ns; /* agent: when it last sent the eviction signal; 0: not */
 	uint32_t signals;      /* agent: how often, before the kernel started */
-	uint64_t done_ns;  /* reclaiming: it was DONE then, but its events not ready; 0: not so */
-	int unsettled;     /* agent: a signal may be on its way, also from the slot's last launch */
-	uint64_t retry_ns; /* agent: the driver refused a relaunch; not again before */
+	uint64_t done_ns; /* reclaiming: it was DONE then, but its events not ready; 0: not so */
+	int unsettled;    /* agent: a signal may be on its way, also from the slot's last launch */
 	struct shim_stopwatch watch;
 };
 

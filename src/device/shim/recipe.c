@@ -204,7 +204,7 @@ static void fill(const struct work *w, struct ptx_transformed *t, struct shim_ma
 	ptx_transformed_free(t);
 }
 
-static enum ptx_reason make_from_ptx(struct work *w, int fresh, struct shim_made *made)
+static enum ptx_reason make_from_text(struct work *w, int fresh, struct shim_made *made)
 {
 	struct shim_cache_key key = { w->ptx.text, w->ptx.len, w->r->kernel->code->name, w->r->sm,
 				      w->identity };
@@ -225,27 +225,48 @@ static enum ptx_reason make_from_ptx(struct work *w, int fresh, struct shim_made
 	return why;
 }
 
+static enum ptx_reason make_from_ptx(const struct shim_recipe *r, const struct shim_bytes *image,
+				     int fresh, struct shim_made *made)
+{
+	struct work w = { .r = r };
+	enum ptx_reason why;
+
+	if (shim_image_ptx(image, r->sm, &w.ptx, &why) == 0)
+		why = make_from_text(&w, fresh, made);
+	shim_ptx_free(&w.ptx);
+	return why;
+}
+
+/* ---- the makers -------------------------------------------------------------------------- */
+
+/* Image and kernel in, a module or the reason out.  The first that makes one is taken; otherwise
+ * the last one's reason is the kernel's. */
+static enum ptx_reason (*const makers[])(const struct shim_recipe *r,
+					 const struct shim_bytes *image, int fresh,
+					 struct shim_made *made) = { make_from_ptx };
+
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made)
 {
 	struct shim_module *m = r->kernel->code->module;
 	enum ptx_reason why = PTX_REASON_UNSEEN;
-	struct shim_bytes bytes = { NULL, 0 };
-	struct work w = { .r = r };
+	struct shim_bytes image = { NULL, 0 };
 
 	memset(made, 0, sizeof(*made));
 	if (!m || !shim_module_use(m))
 		return why;
 	if (m->image.at)
-		bytes = shim_image_read(&m->image);
+		image = shim_image_read(&m->image);
 	else
 		why = m->image.why;
 	shim_module_unuse(m);
-	if (!bytes.data)
+	if (!image.data)
 		return why;
-	if (shim_image_ptx(&bytes, r->sm, &w.ptx, &why) == 0)
-		why = make_from_ptx(&w, fresh, made);
-	shim_ptx_free(&w.ptx);
-	shim_bytes_drop(&bytes);
+	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
+		why = makers[i](r, &image, fresh, made);
+		if (why == PTX_REASON_NONE)
+			break;
+	}
+	shim_bytes_drop(&image);
 	return why;
 }
 

@@ -11,8 +11,9 @@
 struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
-	uint32_t sm;             /* the device's compute capability, 90: 9.0 */
-	const _Atomic int *stop; /* not 0: whoever makes it is to give up */
+	const struct shim_time *time; /* what it takes as written; NULL: not known */
+	uint32_t sm;                  /* the device's compute capability, 90: 9.0 */
+	const _Atomic int *stop;      /* not 0: whoever makes it is to give up */
 };
 
 /* A module with one kernel, the variant, under the kernel's name. */
@@ -24,7 +25,7 @@ struct shim_made {
 	int from_cache;
 	enum ptx_transform_kind transform;
 	struct shim_layout params;
-	uint8_t whole_warps;
+	uint8_t by_cluster, group, whole_warps; /* as in struct shim_variant */
 };
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "device/shim/memory.h"
+#include "device/shim/transforms.h"
 #include "device/shim/session.h"
 
 /* So much longer than as written a variant may take while somebody waits for the GPU, and while
@@ -60,15 +61,15 @@ static CUfunction function_beside(const struct shim_kernel *k, const char *name)
 	return rc == CUDA_SUCCESS ? f : NULL;
 }
 
-/* The parameters as the driver has them: the program's, and behind them the control block's. */
-static int layout_of(struct shim_layout *to, CUfunction f)
+/* The parameters as the driver has them: the program's, and behind them the transform's. */
+static int layout_of(struct shim_layout *to, CUfunction f, enum ptx_transform_kind kind)
 {
 	size_t offset = 0, size = 0;
 	uint32_t n = 0;
 
 	while (n < PARAMS_MAX && REAL(cuFuncGetParamInfo)(f, n, &offset, &size) == CUDA_SUCCESS)
 		n++;
-	if (!n || size != sizeof(CUdeviceptr))
+	if (!n || size != shim_transform_of(kind)->param_bytes)
 		return -1;
 	to->offset = calloc(n, sizeof(*to->offset));
 	to->size = calloc(n, sizeof(*to->size));
@@ -85,31 +86,38 @@ static int layout_of(struct shim_layout *to, CUfunction f)
 	return 0;
 }
 
-void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
+static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transform_kind kind)
 {
 	CUfunction f = NULL;
 	struct shim_variant *v;
 	char *name; /* templates give names of several thousand characters */
 
-	if (!k->code->module || asprintf(&name, "%s" PTX_PERSISTENT_SUFFIX, k->code->name) < 0)
-		return;
+	if (asprintf(&name, "%s%s", k->code->name, ptx_transform_suffix(kind)) < 0)
+		return 0;
 	f = function_beside(k, name);
 	free(name);
 	v = f ? calloc(1, sizeof(*v)) : NULL;
 	if (!v)
-		return;
+		return 0;
 	v->ctx = c;
 	v->f = f;
-	v->transform = PTX_TRANSFORM_PERSISTENT;
+	v->transform = kind;
 	/* Machine code does not say whether it needs that. */
-	v->whole_warps = 1;
+	v->whole_warps = kind == PTX_TRANSFORM_PERSISTENT;
 	v->local_bytes = shim_local_bytes(f);
-	if (layout_of(&v->params, f) < 0) {
+	if (layout_of(&v->params, f, kind) < 0) {
 		shim_variant_free(v);
-		return;
+		return 0;
 	}
 	shim_variant_take_settings(k, v);
 	shim_variant_add(k->code, v);
+	return 1;
+}
+
+void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
+{
+	if (k->code->module && !adopt(k, c, PTX_TRANSFORM_PERSISTENT))
+		adopt(k, c, PTX_TRANSFORM_GUARDED);
 }
 
 /* ---- what the program sets on a kernel ------------------------------------------------ */
