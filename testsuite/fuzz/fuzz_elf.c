@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/fatbin/inspect.h"
+#include "device/inspect/inspect.h"
 #include "device/fatbin/objects.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -44,18 +44,6 @@ static void sections(const uint8_t *data, size_t size)
 		}
 }
 
-static void cubin(const uint8_t *data, size_t size)
-{
-	struct gs_cubin_walk w;
-	const char *name;
-
-	if (gs_cubin_open(data, size, &w, NULL) < 0)
-		return;
-	while (gs_cubin_next(&w, &name, NULL) > 0)
-		must(*name && (const uint8_t *)name >= data &&
-		     (const uint8_t *)name + strlen(name) < data + size);
-}
-
 static void host(const uint8_t *data, size_t size)
 {
 	struct gs_host_walk w;
@@ -73,7 +61,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *report;
 
 	sections(data, size);
-	cubin(data, size);
 	host(data, size);
 	if (!gs_inspect_handles(data, size))
 		return 0;

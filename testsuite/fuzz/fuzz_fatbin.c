@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzz target: any bytes as a fatbin, a cubin or a host program (the seeds are
+ * Fuzz target: any bytes as a fatbin or a host program (the seeds are
  * in testsuite/unit/data/fatbin); what is handed out must lie inside them.
  */
 #include <stdlib.h>
@@ -20,17 +20,6 @@ static void must(int holds)
 static void inside(struct gs_bytes part, const uint8_t *data, size_t size)
 {
 	must(!part.len || (part.data >= data && part.data + part.len <= data + size));
-}
-
-static void cubin(const uint8_t *data, size_t size)
-{
-	struct gs_cubin_walk w;
-	const char *name;
-
-	if (gs_cubin_open(data, size, &w, NULL) < 0)
-		return;
-	while (gs_cubin_next(&w, &name, NULL) > 0)
-		must(*name && (const uint8_t *)name + strlen(name) < data + size);
 }
 
 static void container(const uint8_t *data, size_t size)
@@ -57,8 +46,6 @@ static void container(const uint8_t *data, size_t size)
 			must(gs_fatbin_peek(&e, head, sizeof(head), NULL) == 0);
 			must(memcmp(head, whole, sizeof(head)) == 0);
 		}
-		if (whole)
-			cubin(whole, len);
 		free(whole);
 	}
 	if (gs_fatbin_best_ptx(&fb, 90, &text, &len, NULL) != 1)
@@ -86,9 +73,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (gs_image_kind(data, size)) {
 	case GS_IMAGE_FATBIN:
 		container(data, size);
-		break;
-	case GS_IMAGE_CUBIN:
-		cubin(data, size);
 		break;
 	case GS_IMAGE_HOST:
 		host(data, size);

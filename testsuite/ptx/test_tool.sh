@@ -56,6 +56,18 @@ expect 1 '"form": "as is"' "$tool" --json check "$library"
 expect 2 'only PTX text can be transformed' "$tool" transform "$library"
 expect 0 '^axpy: sliced; PTX' "$tool" --form sliced info "$here/../unit/data/fatbin/library.so"
 expect 1 '^fill: as is, is machine code without PTX' "$tool" --form sliced check "$here/../unit/data/fatbin/library.so"
+cubin=$here/../unit/data/cubin/several.cubin
+expect 0 '^add: guarded, from its machine code; machine code sm_90; guard maxb, maxt' "$tool" info "$cubin"
+expect 1 '"guard_reason": "COOPERATIVE"' "$tool" --json check "$cubin"
+expect 0 'add: guard maxb, 640 bytes of code; parameter 3 of 24 bytes at 24' "$tool" guard "$cubin" add "$work/add.cubin"
+expect 0 'add: guarded, from its machine code' "$tool" info "$work/add.cubin"
+expect 0 'turn: guard maxt' "$tool" --guard maxt --clusters guard "$cubin" turn "$work/turn.cubin"
+expect 0 'copy: guard maxb' "$tool" guard "$here/../unit/data/fatbin/newer.fatbin" copy "$work/copy.cubin"
+expect 1 'of_module: the kernel touches variables or constants of its module' "$tool" guard "$cubin" of_module "$work/no"
+expect 2 'no machine code of a kernel nobody' "$tool" guard "$cubin" nobody "$work/no"
+expect 2 'cannot be written' "$tool" guard "$cubin" add "$work/no/such/folder"
+expect 2 'not maxb or maxt' "$tool" --guard maxw guard "$cubin" add "$work/no"
+expect 2 'Usage' "$tool" guard "$cubin" add
 expect 2 'not persistent, guarded, sliced, sync-aware or all' "$tool" --form persistent,round info x
 expect 2 'not persistent, guarded, sliced, sync-aware or all' "$tool" --form '' info x
 

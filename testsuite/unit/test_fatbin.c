@@ -16,6 +16,7 @@
 
 #include "device/fatbin/variables.h"
 #include "fatbin_data.h"
+#include "device/cubin/cubin.h"
 
 #define KERNELS 2
 
@@ -185,22 +186,22 @@ static void relocatable_code_is_told(void **state)
 
 static unsigned int kernels_of(const struct gs_fatbin_entry *e)
 {
-	struct gs_cubin_walk w;
+	struct cubin_kernel k;
 	struct gs_error err;
-	const char *name;
 	unsigned int n = 0;
+	struct cubin *c;
 	size_t len;
 	uint8_t *code = gs_fatbin_unpack(e, &len, &err);
-	int rc;
 
 	assert_non_null(code);
 	assert_int_equal(gs_image_kind(code, len), GS_IMAGE_CUBIN);
-	assert_int_equal(gs_cubin_open(code, len, &w, &err), 0);
-	while ((rc = gs_cubin_next(&w, &name, &err)) > 0) {
-		assert_true(strcmp(name, "axpy") == 0 || strcmp(name, "copy") == 0);
-		n++;
+	c = cubin_open(code, len, &err);
+	assert_non_null(c);
+	for (; n < cubin_kernels(c); n++) {
+		assert_int_equal(cubin_kernel(c, n, &k, &err), 0);
+		assert_true(strcmp(k.name, "axpy") == 0 || strcmp(k.name, "copy") == 0);
 	}
-	assert_int_equal(rc, 0);
+	cubin_close(c);
 	free(code);
 	return n;
 }

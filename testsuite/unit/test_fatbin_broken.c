@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "fatbin_data.h"
+#include "device/cubin/cubin.h"
 
 /* Everything that can be asked of a container; answers do not matter. */
 static int exercise(const uint8_t *data, size_t len)
@@ -33,12 +34,12 @@ static int exercise(const uint8_t *data, size_t len)
 		return -1;
 	while ((rc = gs_fatbin_next(&fb, &at, &e, &err)) > 0) {
 		uint8_t *whole = gs_fatbin_unpack(&e, &n, &err);
-		struct gs_cubin_walk w;
-		const char *name;
+		struct cubin *c = whole ? cubin_open(whole, n, &err) : NULL;
+		struct cubin_kernel k;
 
-		if (whole && gs_cubin_open(whole, n, &w, &err) == 0)
-			while (gs_cubin_next(&w, &name, &err) > 0)
-				;
+		for (uint32_t i = 0; c && i < cubin_kernels(c); i++)
+			cubin_kernel(c, i, &k, &err);
+		cubin_close(c);
 		free(whole);
 		gs_fatbin_relocatable(&e, &err);
 	}

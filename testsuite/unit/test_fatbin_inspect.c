@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/fatbin/inspect.h"
+#include "device/inspect/inspect.h"
 
 static char *slurp(const char *name, size_t *len)
 {
@@ -140,7 +140,7 @@ static void a_device(void **state)
 		json_int_t as_is;
 	} row[] = { { "zstd.fatbin", 75, 0 },  { "zstd.fatbin", 90, 0 },
 		    { "zstd.fatbin", 70, 2 },  { "newer.fatbin", 75, 0 },
-		    { "newer.fatbin", 90, 2 }, { "newer.fatbin", 100, 0 },
+		    { "newer.fatbin", 90, 1 }, { "newer.fatbin", 100, 0 },
 		    { "library.so", 75, 1 },   { "relocatable.obj", 75, 2 } };
 	json_t *r;
 
@@ -152,7 +152,44 @@ static void a_device(void **state)
 		json_decref(r);
 	}
 	r = report_for("newer.fatbin", 90);
-	expect(r, "copy", "as is", "OTHER_PTX", 1, 1);
+	expect(r, "copy", "guarded", "NONE", 1, 1);
+	assert_string_equal(json_string_value(json_object_get(kernel(r, "copy"), "from")),
+			    "machine code");
+	assert_int_equal(json_array_size(json_object_get(kernel(r, "copy"), "guards")), 2);
+	json_decref(r);
+	r = report_for("newer.fatbin", 80);
+	expect(r, "copy", "persistent", "NONE", 1, 1);
+	assert_int_equal(json_array_size(json_object_get(kernel(r, "copy"), "guards")), 0);
+	json_decref(r);
+}
+
+/* A cubin by itself: which of its kernels can leave, and why the others cannot. */
+static void a_cubin(void **state)
+{
+	json_t *r = report_on("../cubin/several.cubin");
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_int_equal(number(r, "kernel_count"), 8);
+	assert_int_equal(number(r, "as_is"), 3);
+	expect(r, "add", "guarded", "NONE", 0, 1);
+	expect(r, "of_module", "as is", "MACHINE_CODE", 0, 1);
+	assert_string_equal(
+		json_string_value(json_object_get(kernel(r, "of_module"), "guard_reason")),
+		"VARIABLES");
+	assert_non_null(to);
+	assert_int_equal(gs_inspect_print(to, r, 0), 0);
+	fclose(to);
+	assert_non_null(strstr(
+		text,
+		"add: guarded, from its machine code; machine code sm_90; guard maxb, maxt\n"));
+	assert_non_null(strstr(
+		text,
+		"whole_grid: as is, is machine code without PTX, and its code synchronises the whole grid; machine code sm_90\n"));
+	assert_non_null(strstr(text, "5 of 8 kernels can leave"));
+	free(text);
 	json_decref(r);
 }
 
@@ -216,6 +253,7 @@ int main(void)
 		cmocka_unit_test(relocatable_code),
 		cmocka_unit_test(machine_code_newer_than_the_ptx),
 		cmocka_unit_test(a_device),
+		cmocka_unit_test(a_cubin),
 		cmocka_unit_test(words),
 		cmocka_unit_test(corrupt_parts_are_named),
 		cmocka_unit_test(ptx_text_is_not_for_it),

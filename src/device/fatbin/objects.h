@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ELF files that matter here: host programs, libraries and objects with
- * fatbin containers inside, and cubins with kernels inside.  64-bit
+ * fatbin containers inside, and cubins (device/cubin has their kernels).  64-bit
  * little-endian only.  The same rules as fatbin.h: slices, no I/O, all checked.
  */
 #ifndef GPUSHARE_FATBIN_OBJECTS_H
@@ -18,12 +18,20 @@ struct gs_elf {
 	uint16_t machine, type;
 };
 
+/*
+ * Has a section of this type no bytes in the file?  Relocatable cubins have types
+ * of their own for variables of global, local and shared memory.
+ */
+int gs_elf_without_bytes(uint16_t machine, uint32_t type);
+
 struct gs_section {
 	const char *name;      /* "" if it has none; NUL-terminated inside the file */
 	struct gs_bytes bytes; /* empty for a section without contents (.bss) */
 	uint64_t size;         /* in memory: of such a section too */
-	uint32_t type, link;
+	uint32_t type, link, info;
 	uint64_t flags, entry; /* sh_flags, sh_entsize */
+	uint64_t address, offset, align;
+	uint32_t name_at; /* where in the section of section names */
 };
 
 /* 0, or -1: not such a file, or its section table is not inside it. */
@@ -44,17 +52,5 @@ struct gs_host_walk {
 int gs_host_open(const void *data, size_t len, struct gs_host_walk *w, struct gs_error *err);
 /* 1: *fb is the next container; 0: no more; -1: corrupt, and the walk is over. */
 int gs_host_next(struct gs_host_walk *w, struct gs_fatbin *fb, struct gs_error *err);
-
-/* ---- the kernels of a cubin ---- */
-
-struct gs_cubin_walk {
-	struct gs_elf elf;
-	struct gs_bytes symbols, strings;
-	size_t at;
-};
-
-int gs_cubin_open(const void *data, size_t len, struct gs_cubin_walk *w, struct gs_error *err);
-/* 1: *name is the next kernel's, inside the cubin; 0: no more; -1: corrupt. */
-int gs_cubin_next(struct gs_cubin_walk *w, const char **name, struct gs_error *err);
 
 #endif

@@ -7,7 +7,9 @@
  *
  * A unit is what runs or leaves as a whole: a cluster where the launch has
  * clusters, else a block.  Its linear index is x + nx * (y + ny * z), of
- * %clusterid or %ctaid.  A launch has fewer than 2^32 units.
+ * %clusterid or %ctaid.  A launch has fewer than 2^32 units; one in clusters has
+ * at most 2^24 blocks in each dimension, because ptxas computes %clusterid in
+ * single precision.
  *
  * Each launch has one 64-bit word W in device memory.  Bit 63 says "leave"; the
  * lower 32 bits are n, the number of units (of groups, where `group` is not 0)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/fatbin/inspect.h"
+#include "device/inspect/inspect.h"
 
-enum command { INFO, TRANSFORM, CHECK, NCOMMAND };
+enum command { INFO, TRANSFORM, CHECK, GUARD, NCOMMAND };
 
-static const char *const commands[NCOMMAND] = { "info", "transform", "check" };
+static const char *const commands[NCOMMAND] = { "info", "transform", "check", "guard" };
 
 struct request {
 	enum command command;
@@ -22,17 +22,20 @@ struct request {
 	uint32_t threads; /* of a block; 0: not asked for */
 	uint32_t transforms;
 	int every;
+	struct tool_guard guard;
 };
 
 static void usage(FILE *to)
 {
 	fputs("Usage: gpushare-ptx [OPTION...] COMMAND [FILE]\n"
+	      "       gpushare-ptx [OPTION...] guard FILE KERNEL OUT\n"
 	      "\n"
 	      "  info       the form that each kernel gets, or why it stays as it is\n"
 	      "  transform  the transformed module, on standard output\n"
 	      "  check      the kernels that stay as they are; status 1 if there are any\n"
+	      "  guard      machine code of a kernel with a guard, as a cubin in the file OUT\n"
 	      "\n"
-	      "FILE holds PTX, or for info and check is a program, a library, a fatbin or a\n"
+	      "FILE holds PTX, or for info, check and guard is a program, a library, a fatbin or a\n"
 	      "cubin; without it, or with -, standard input is read.\n"
 	      "\n"
 	      "  -f, --form     persistent, guarded or sliced: this form or none; several, with\n"
@@ -42,6 +45,9 @@ static void usage(FILE *to)
 	      "  -s, --sm       what a program gets on devices of this compute capability (90);\n"
 	      "                 check of PTX: what ptxas makes of it for that\n"
 	      "  -b, --block    threads of a block, for check --sm (256, or the kernel's own bound)\n"
+	      "  -g, --guard    of guard: maxb, where each block asks (the usual), or maxt, where\n"
+	      "                 groups of blocks do\n"
+	      "  -c, --clusters of guard: the kernel is launched in clusters\n"
 	      "  -h, --help     print this and leave\n"
 	      "  -V, --version  print the version and leave\n",
 	      to);
@@ -113,6 +119,13 @@ static int parse_option(struct request *r, int c)
 	case 'b':
 		r->threads = parse_number(optarg, 1, 1024);
 		return r->threads ? -1 : wrong("block", optarg, "a number from 1 to 1024");
+	case 'c':
+		r->guard.clusters = 1;
+		return -1;
+	case 'g':
+		return cubin_guard_find(optarg, &r->guard.kind) < 0 ?
+			       wrong("guard", optarg, "maxb or maxt") :
+			       -1;
 	case 'f':
 		return parse_forms(r, optarg) < 0 ?
 			       wrong("form", optarg,
@@ -141,6 +154,8 @@ static int parse_arguments(int argc, char **argv, struct request *r)
 {
 	static const struct option options[] = {
 		{ "block", required_argument, NULL, 'b' },
+		{ "clusters", no_argument, NULL, 'c' },
+		{ "guard", required_argument, NULL, 'g' },
 		{ "form", required_argument, NULL, 'f' },
 		{ "json", no_argument, NULL, 'j' },
 		{ "sm", required_argument, NULL, 's' },
@@ -150,13 +165,19 @@ static int parse_arguments(int argc, char **argv, struct request *r)
 	};
 	int c, rc = -1;
 
-	while (rc < 0 && (c = getopt_long(argc, argv, "b:f:js:hV", options, NULL)) != -1)
+	while (rc < 0 && (c = getopt_long(argc, argv, "b:cf:g:js:hV", options, NULL)) != -1)
 		rc = parse_option(r, c);
 	if (rc >= 0)
 		return rc;
-	if (optind >= argc || argc - optind > 2 || find_command(argv[optind], &r->command) < 0) {
+	if (optind >= argc || find_command(argv[optind], &r->command) < 0 ||
+	    (r->command == GUARD ? argc - optind != 4 : argc - optind > 2)) {
 		usage(stderr);
 		return TOOL_ERROR;
+	}
+	if (r->command == GUARD) {
+		r->guard.path = argv[optind + 1];
+		r->guard.kernel = argv[optind + 2];
+		r->guard.out = argv[optind + 3];
 	}
 	r->path = optind + 1 < argc ? argv[optind + 1] : "-";
 	return -1;
@@ -287,6 +308,11 @@ int main(int argc, char **argv)
 	if (rc >= 0)
 		return rc;
 	text = tool_read(r.path, &len, &err);
+	if (text && r.command == GUARD) {
+		rc = tool_guard(&r.guard, text, len);
+		free(text);
+		return rc;
+	}
 	if (text && gs_inspect_handles(text, len)) {
 		rc = inspect(&r, text, len);
 		free(text);

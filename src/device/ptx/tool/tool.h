@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "device/cubin/cubin.h"
 #include "device/ptx/tool/code.h"
 #include "device/ptx/transform.h"
 
@@ -15,6 +16,16 @@ enum { TOOL_OK = 0, TOOL_NOT_PREEMPTIBLE = 1, TOOL_ERROR = 2 };
 
 /* A whole file, or standard input for "-"; malloc'd. NULL with the reason in err. */
 char *tool_read(const char *path, size_t *len, struct gs_error *err);
+
+/* A kernel whose machine code is to get a guard. */
+struct tool_guard {
+	const char *path, *kernel, *out; /* out: the file for the cubin */
+	enum cubin_guard kind;
+	int clusters; /* it is launched in clusters */
+};
+
+/* Out of these bytes of what->path, the first machine code that gets a guard: a status. */
+int tool_guard(const struct tool_guard *what, const void *data, size_t len);
 
 /* One line per kernel and a summary; -1 when writing failed.  variants: by kernel, or NULL. */
 int tool_report_text(FILE *to, const char *path, const struct ptx_transformed *t);

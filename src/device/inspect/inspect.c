@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Gathering what a file's containers hold into one report; see inspect.h. */
 #define _GNU_SOURCE
-#include "device/fatbin/inspect.h"
+#include "device/inspect/inspect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "device/fatbin/fatbin.h"
 #include "device/fatbin/objects.h"
+#include "device/inspect/machine.h"
 #include "device/ptx/transform.h"
 
 #define KERNEL_NEEDS_LINK "RELOCATABLE"
@@ -66,10 +67,10 @@ static json_t *kernel(struct inspection *in, const char *name)
 
 	if (k)
 		return k;
-	k = json_pack("{s:s, s:s, s:s, s:s, s:[], s:[]}", "name", name, "form",
+	k = json_pack("{s:s, s:s, s:s, s:s, s:[], s:[], s:[]}", "name", name, "form",
 		      ptx_transform_name(PTX_TRANSFORM_AS_IS), "reason",
 		      ptx_reason_name(PTX_REASON_MACHINE_CODE), "reason_words",
-		      ptx_reason_words(PTX_REASON_MACHINE_CODE), "ptx", "machine_code");
+		      ptx_reason_words(PTX_REASON_MACHINE_CODE), "ptx", "machine_code", "guards");
 	/* A name that is no UTF-8 is no kernel that a program could ask for. */
 	if (k && json_object_set_new(in->kernels, name, k) < 0)
 		k = NULL;
@@ -133,21 +134,27 @@ static void add_ptx(struct inspection *in, json_t *entry, const char *text, size
 	ptx_transformed_free(t);
 }
 
-static void add_cubin(struct inspection *in, json_t *entry, const void *code, size_t len)
+/* The kernels of machine code; 0, or -1 where it cannot be read. */
+static int add_cubin(struct inspection *in, const void *code, size_t len, json_t *arch,
+		     struct gs_error *err)
 {
-	struct gs_error err = { "" };
-	struct gs_cubin_walk w;
-	const char *name;
-	int rc = gs_cubin_open(code, len, &w, &err);
+	struct cubin *c = cubin_open(code, len, err);
 
-	while (rc >= 0 && (rc = gs_cubin_next(&w, &name, &err)) > 0) {
-		json_t *k = kernel(in, name);
+	for (uint32_t i = 0; c && i < cubin_kernels(c); i++) {
+		struct cubin_kernel facts;
+		struct gs_error why = { "" };
+		json_t *k = NULL;
 
-		if (k)
-			add_arch(k, "machine_code", json_object_get(entry, "arch"));
+		if (cubin_kernel(c, i, &facts, &why) == 0)
+			k = kernel(in, facts.name);
+		if (!k)
+			continue;
+		add_arch(k, "machine_code", arch);
+		if (!in->sm || in->sm == cubin_sm(c))
+			machine_add_guards(k, &facts, &why);
 	}
-	if (rc < 0)
-		set_error(entry, &err);
+	cubin_close(c);
+	return c ? 0 : -1;
 }
 
 static json_t *describe(const struct gs_fatbin_entry *e, int linked)
@@ -179,8 +186,8 @@ static void add_entry(struct inspection *in, json_t *entries, const struct gs_fa
 		else if (e->kind == GS_ENTRY_PTX)
 			add_ptx(in, entry, (char *)contents, strlen((char *)contents), linked > 0,
 				!in->sm || e->header.data == taken);
-		else
-			add_cubin(in, entry, contents, len);
+		else if (add_cubin(in, contents, len, json_object_get(entry, "arch"), &err) < 0)
+			set_error(entry, &err);
 	}
 	free(contents);
 }
@@ -232,16 +239,15 @@ static void add_container(struct inspection *in, const struct gs_fatbin *fb)
 		set_error(c, &err);
 }
 
-/* A cubin by itself: its kernels, and no container.  Its architecture is not in a header of ours.
- */
+/* A cubin by itself: its kernels, and no container. */
 static int whole_cubin(struct inspection *in, const void *data, size_t len, struct gs_error *err)
 {
-	struct gs_cubin_walk w;
-	const char *name;
-	int rc = gs_cubin_open(data, len, &w, err);
+	struct cubin *c = cubin_open(data, len, err);
+	json_t *arch = c ? json_sprintf("sm_%u", cubin_sm(c)) : NULL;
+	int rc = arch ? add_cubin(in, data, len, arch, err) : -1;
 
-	while (rc >= 0 && (rc = gs_cubin_next(&w, &name, err)) > 0)
-		kernel(in, name);
+	json_decref(arch);
+	cubin_close(c);
 	return rc;
 }
 
@@ -305,6 +311,7 @@ json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, ui
 	if (rc < 0 && !json_array_size(in.containers) && !json_object_size(in.kernels))
 		goto out;
 	json_object_foreach (in.kernels, name, k) {
+		machine_decide(k);
 		json_array_append(list, k);
 		as_is += is_as_is(k);
 	}

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "device/fatbin/inspect.h"
+#include "device/inspect/inspect.h"
 
 static const char *word(const json_t *in, const char *key)
 {
@@ -72,8 +72,13 @@ static void put_kernel(FILE *to, const json_t *k)
 	fprintf(to, "%s: %s", word(k, "name"), word(k, "form"));
 	if (strcmp(word(k, "reason"), "NONE") != 0)
 		fprintf(to, ", %s", word(k, "reason_words"));
+	if (strcmp(word(k, "form"), "as is") == 0 && *word(k, "guard_words"))
+		fprintf(to, ", and its code %s", word(k, "guard_words"));
+	if (*word(k, "from"))
+		fprintf(to, ", from its %s", word(k, "from"));
 	put_archs(to, k, "ptx", "PTX");
 	put_archs(to, k, "machine_code", "machine code");
+	put_archs(to, k, "guards", "guard");
 	fputc('\n', to);
 }
 

@@ -3,8 +3,8 @@
  * What an executable, a library, a fatbin or a cubin carries, and how
  * preemptible its kernels are: for gpushare-ptx(1).
  */
-#ifndef GPUSHARE_FATBIN_INSPECT_H
-#define GPUSHARE_FATBIN_INSPECT_H
+#ifndef GPUSHARE_INSPECT_INSPECT_H
+#define GPUSHARE_INSPECT_INSPECT_H
 
 #include <jansson.h>
 #include <stdint.h>
@@ -19,7 +19,9 @@ int gs_inspect_handles(const void *data, size_t len);
  * The report for devices of compute capability sm (90 for 9.0), or with sm 0
  * for whatever device each PTX is for; a new reference: "file", "image", "containers" with their
  * "entries", "kernels" with "form", "reason" and for which architectures each
- * has "ptx" and "machine_code", "kernel_count", "as_is".  A container's
+ * has "ptx" and "machine_code", and its "guards", which its machine code may get, or
+ * "guard_reason" and "guard_words", "kernel_count", "as_is".  A kernel that PTX gives
+ * no better form is "guarded" by its machine code if that may have a guard.  A container's
  * "not_replaced" lists the machine code in whose place its PTX may not stand
  * (gs_fatbin_ptx_stands_in): there its kernels stay as they are.  A part that
  * is corrupt gets an "error" and the rest is read.  NULL: no such image at all.
