@@ -22,21 +22,6 @@ static void inside(struct gs_bytes part, const uint8_t *data, size_t size)
 	must(!part.len || (part.data >= data && part.data + part.len <= data + size));
 }
 
-static void wrapped(const struct gs_fatbin_entry *e, const char *text, size_t len)
-{
-	struct gs_fatbin again;
-	struct gs_fatbin_entry f;
-	size_t size, at = 0;
-	void *image = gs_fatbin_wrap(e, text, len, &size, NULL);
-
-	must(image && gs_fatbin_open(image, size, &again, NULL) == 0 && again.bytes.len == size);
-	must(gs_fatbin_next(&again, &at, &f, NULL) == 1 && f.packing == GS_PACKING_NONE);
-	must(f.sm == e->sm && f.variant == e->variant && f.options.len == e->options.len);
-	must(f.payload.len > len && memcmp(f.payload.data, text, len + 1) == 0);
-	must(gs_fatbin_next(&again, &at, &f, NULL) == 0);
-	free(image);
-}
-
 static void container(const uint8_t *data, size_t size)
 {
 	struct gs_fatbin_choice c;

@@ -157,6 +157,9 @@ static void other_files_are_refused(void **state)
 		assert_null(g.image);
 		image[row[i].at] = was;
 	}
+	/* The number of the section of names, said elsewhere. */
+	memset(image + offsetof(Elf64_Ehdr, e_shstrndx), 0xff, 2);
+	assert_null(cubin_open(image, size, &err));
 	image[offsetof(Elf64_Ehdr, e_machine)] = EM_X86_64;
 	assert_null(cubin_open(image, size, &err));
 	assert_int_equal(cubin_size_in_memory(image), 0);

@@ -184,7 +184,7 @@ int cubin_cut_contents(struct cubin_cutting *x, uint32_t i)
 	if (s->h.sh_type == SHT_RELA || s->h.sh_type == SHT_REL)
 		return cut_relocations(x, s, to);
 	/* cuobjdump wants the section, and it may be empty. */
-	if (s->kind == CUBIN_SECTION_FRAMES)
+	if (s->kind == CUBIN_SECTION_UNWIND)
 		return cubin_cut_give(x, to, &(struct cubin_buffer) { 0 });
 	if (s->kind == CUBIN_SECTION_INFO || s->kind == CUBIN_SECTION_MODULE_INFO)
 		return cut_attributes(x, s, to);

@@ -150,7 +150,7 @@ int cubin_elf_load(struct cubin_elf *e, const void *image, size_t size, struct g
 	e->file = elf.file;
 	memcpy(&e->h, image, sizeof(e->h));
 	if (!elf.count || elf.count != e->h.e_shnum || elf.count >= SECTIONS_MAX ||
-	    elf.names >= elf.count)
+	    elf.names >= elf.count || elf.names != e->h.e_shstrndx)
 		return gs_fail(err, "cubin: %llu sections", (unsigned long long)elf.count);
 	e->section = calloc(elf.count, sizeof(*e->section));
 	if (!e->section)

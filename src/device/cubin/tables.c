@@ -31,13 +31,14 @@ static uint64_t hash(const uint8_t *data, uint64_t size)
 
 int cubin_is_table(const struct cubin_elf *e, uint32_t symbol)
 {
-	const char *name = cubin_elf_symbol_name(e, symbol);
 	const struct cubin_section *s;
 	const Elf64_Sym *y;
+	const char *name;
 
 	if (symbol >= e->symbols)
 		return 0;
 	y = &e->symbol[symbol];
+	name = cubin_elf_symbol_name(e, symbol);
 	if (ELF64_ST_BIND(y->st_info) != STB_LOCAL || ELF64_ST_TYPE(y->st_info) != STT_OBJECT ||
 	    y->st_shndx >= e->sections)
 		return 0;
