@@ -183,9 +183,9 @@ static CUresult settle_limit(struct agent *a, struct shim_launch *l)
 	set_limit(a, l, 0);
 	rc = flush_limits(a);
 	if (rc == CUDA_SUCCESS)
-		rc = REAL(cuEventRecord)(c->settled, c->control);
+		rc = REAL(cuEventRecord)(c->event[SHIM_SETTLED], c->control);
 	if (rc == CUDA_SUCCESS)
-		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->settled, 0);
+		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->event[SHIM_SETTLED], 0);
 	if (rc == CUDA_SUCCESS)
 		l->unsettled = 0;
 	return rc;

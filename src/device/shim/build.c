@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -201,7 +202,7 @@ static void *run(void *session)
 {
 	struct wanted w = { 0 };
 
-	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), NICENESS);
 	while (take(&w)) {
 		uint64_t from = gs_clock_ns();
 

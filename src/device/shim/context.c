@@ -109,8 +109,8 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
 	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
-	TRY(REAL(cuEventCreate)(&c->settled, CU_EVENT_DISABLE_TIMING));
-	TRY(REAL(cuEventCreate)(&c->ended, CU_EVENT_DISABLE_TIMING));
+	for (int i = 0; i < SHIM_CONTEXT_EVENTS; i++)
+		TRY(REAL(cuEventCreate)(&c->event[i], CU_EVENT_DISABLE_TIMING));
 	if (s->signal == GS_SIGNAL_DMA) {
 		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 3 * sizeof(*c->word)));
 		c->word[0] = 0;

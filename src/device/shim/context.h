@@ -21,6 +21,12 @@
 
 struct shim_guards;
 
+enum shim_context_event {
+	SHIM_SETTLED, /* between control and relaunch: no signal is on its way any more */
+	SHIM_ENDED,   /* behind a kernel whose end is asked for (marker.h) */
+	SHIM_CONTEXT_EVENTS
+};
+
 struct shim_context {
 	/* What launches read. */
 	_Alignas(SHIM_LINE) CUcontext ctx;
@@ -43,8 +49,7 @@ struct shim_context {
 	void *view;       /* the page at an address of this context's own, or NULL */
 	CUstream control; /* eviction signals */
 	CUstream relaunch;
-	CUevent settled;       /* between the two: no signal is on its way any more */
-	CUevent ended;         /* behind a kernel whose end is asked for (marker.h) */
+	CUevent event[SHIM_CONTEXT_EVENTS];
 	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
 	uint32_t *word;        /* pinned: an order's values, to copy one from (agent.c); or NULL */
 };

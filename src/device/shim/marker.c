@@ -46,7 +46,8 @@ CUresult shim_marker_started(struct shim_launch *l, CUstream stream)
 
 CUresult shim_marker_ended(struct shim_launch *l, CUstream stream)
 {
-	if (atomic_load(&polled) == l && REAL(cuEventRecord)(l->ctx->ended, stream) == CUDA_SUCCESS)
+	if (atomic_load(&polled) == l &&
+	    REAL(cuEventRecord)(l->ctx->event[SHIM_ENDED], stream) == CUDA_SUCCESS)
 		return CUDA_SUCCESS;
 	shim_marker_forget(l);
 	return REAL(cuStreamWriteValue32_v2)(
@@ -69,7 +70,7 @@ static int has_ended(struct shim_context *c)
 
 	if (shim_context_use(c)) {
 		shim_capture_relax(&mode);
-		rc = REAL(cuEventQuery)(c->ended);
+		rc = REAL(cuEventQuery)(c->event[SHIM_ENDED]);
 		shim_capture_restore(mode);
 		if (rc != CUDA_SUCCESS && rc != CUDA_ERROR_NOT_READY)
 			shim_fault_seen(c, rc);

@@ -13,6 +13,7 @@
 	OLD	pow, GLIBC_2.2.5
 	OLD	pthread_attr_setstacksize, GLIBC_2.2.5
 	OLD	pthread_create, GLIBC_2.2.5
+	OLD	pthread_detach, GLIBC_2.2.5
 	OLD	pthread_key_create, GLIBC_2.2.5
 	OLD	pthread_mutex_trylock, GLIBC_2.2.5
 	OLD	pthread_once, GLIBC_2.2.5

@@ -152,7 +152,7 @@ static enum gs_jobinfo_answer knock(uint32_t job_id, struct gs_error *err)
 	return GS_JOBINFO_YES;
 }
 
-int gs_jobinfo_await(uint32_t job_id, uint32_t wait_ms, struct gs_error *err)
+int gs_jobinfo_wait(uint32_t job_id, uint32_t wait_ms, struct gs_error *err)
 {
 	uint64_t deadline = gs_clock_ns() + wait_ms * GS_NS_PER_MS;
 	const struct timespec pause = { .tv_nsec = RETRY_NS };
