@@ -29,6 +29,7 @@ struct wanted {
 	struct shim_context *ctx;
 	const struct shim_time *time; /* of the launches that are long; NULL: they are the first */
 	uint64_t takes_ns;
+	struct shim_seen seen;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,7 +143,7 @@ static enum ptx_reason make(const struct shim_recipe *r, int fresh, int *from_ca
 static void build(struct shim_session *s, const struct wanted *w)
 {
 	struct shim_kernel *k = w->kernel;
-	struct shim_recipe r = { k, w->ctx, w->time, capability(w->ctx->device), &stop };
+	struct shim_recipe r = { k, w->ctx, w->time, capability(w->ctx->device), w->seen, &stop };
 	uint64_t from = gs_clock_ns();
 	CUstreamCaptureMode mode;
 	enum ptx_reason why;
@@ -163,8 +164,10 @@ static void build(struct shim_session *s, const struct wanted *w)
 			 (unsigned long long)((gs_clock_ns() - from) / GS_NS_PER_US),
 			 from_cache ? ", from the cache" : "");
 	}
-	/* Another context may want its own. */
-	atomic_store(&k->code->build, why == PTX_REASON_NONE ? SHIM_BUILD_NOT : SHIM_BUILD_OVER);
+	/* Another context may want its own, and the GPU may have been busy. */
+	atomic_store(&k->code->build, why == PTX_REASON_NONE || why == PTX_REASON_NOT_BUILT ?
+					      SHIM_BUILD_NOT :
+					      SHIM_BUILD_OVER);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
@@ -248,19 +251,21 @@ static void want(struct shim_session *s, const struct wanted *w)
 }
 
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 const struct shim_time *time, uint64_t takes_ns)
+			 const struct shim_time *time, const struct shim_seen *seen,
+			 uint64_t takes_ns)
 {
-	struct wanted w = { k, c, time, takes_ns };
+	struct wanted w = { k, c, time, takes_ns, *seen };
 
 	if (takes_ns > s->variant_min_ns && gs_page_load(s->page->shared) &&
 	    k->code->build == SHIM_BUILD_NOT)
 		want(s, &w);
 }
 
-void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c)
+void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
+		      const struct shim_seen *seen)
 {
 	static const struct timespec nap = { 0, OTHERS_NAP_NS };
-	struct wanted w = { .kernel = k, .ctx = c };
+	struct wanted w = { .kernel = k, .ctx = c, .seen = *seen };
 	uint32_t not = SHIM_BUILD_NOT;
 	CUstreamCaptureMode mode;
 

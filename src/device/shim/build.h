@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_SHIM_BUILD_H
 #define GPUSHARE_SHIM_BUILD_H
 
+#include "device/shim/recipe.h"
 #include "device/shim/variant.h"
 
 /*
@@ -14,11 +15,13 @@
  * (VariantMin=): the next launch after it is ready uses it.
  */
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 const struct shim_time *time, uint64_t takes_ns);
+			 const struct shim_time *time, const struct shim_seen *seen,
+			 uint64_t takes_ns);
 
 /* The kernel's first launch in that context, which is current: where variants are made at once
  * (VariantMin=0), this one is. */
-void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c);
+void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
+		      const struct shim_seen *seen);
 
 /* The process ends: nothing is made any more, and nobody of ours is in the driver.  Waits for that
  * for a second at most. */

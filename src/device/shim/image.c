@@ -46,11 +46,11 @@ int shim_image_mapped(const void *data, size_t len)
 	return 1;
 }
 
-/* A cubin in memory says itself how long it is: up to its section table's end, or that of a section
- * behind it. */
+/* A cubin in memory says itself how long it is: up to the end of its table of sections or segments,
+ * or that of a section behind them. */
 uint64_t shim_cubin_length(const void *image)
 {
-	uint64_t table, end;
+	uint64_t table, end, segments;
 	Elf64_Ehdr e;
 	Elf64_Shdr s;
 
@@ -59,6 +59,10 @@ uint64_t shim_cubin_length(const void *image)
 	if (e.e_shentsize != sizeof(s) || __builtin_add_overflow(e.e_shoff, table, &end) ||
 	    !shim_image_mapped(image, end))
 		return 0;
+	if (__builtin_add_overflow(e.e_phoff, (uint64_t)e.e_phnum * e.e_phentsize, &segments))
+		return 0;
+	if (e.e_phnum && segments > end)
+		end = segments;
 	for (uint64_t at = e.e_shoff; at < e.e_shoff + table; at += sizeof(s)) {
 		memcpy(&s, (const char *)image + at, sizeof(s));
 		if (s.sh_type != SHT_NOBITS && s.sh_type != SHT_NULL &&

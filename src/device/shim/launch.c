@@ -62,6 +62,20 @@ static uint64_t tasks_of(const struct shim_request *r)
 	return r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
 }
 
+/* What the making of a variant wants to know of it. */
+static struct shim_seen seen_of(const struct shim_request *r)
+{
+	struct shim_seen seen = { r->block[0] * r->block[1] * r->block[2], r->shared, 0 };
+
+	for (unsigned int i = 0; r->config && r->config->attrs && i < r->config->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &r->config->attrs[i].value;
+
+		if (r->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			seen.cluster = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
+	}
+	return seen;
+}
+
 static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 		    struct shim_kernel *k, const struct shim_request *r)
 {
@@ -81,8 +95,11 @@ static void prepare(struct shim_session *s, struct shim_launch *l, struct shim_c
 	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = shim_request_block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
-	if (why == PTX_REASON_NOT_BUILT)
-		shim_build_consider(s, k, c, r->time, takes_ns);
+	if (why == PTX_REASON_NOT_BUILT) {
+		struct shim_seen seen = seen_of(r);
+
+		shim_build_consider(s, k, c, r->time, &seen, takes_ns);
+	}
 	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
 	} else {
@@ -454,9 +471,11 @@ static CUfunction function_of(const struct shim_kernel *k)
 }
 
 /* The kernel's first launch in the context, or the first after another one. */
-static CUresult count_local(struct shim_session *s, struct shim_context *c, struct shim_kernel *k)
+static CUresult count_local(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
+			    const struct shim_request *r)
 {
 	CUresult rc = shim_load_now(k->original);
+	struct shim_seen seen = seen_of(r);
 
 	if (rc != CUDA_SUCCESS)
 		return rc;
@@ -464,7 +483,7 @@ static CUresult count_local(struct shim_session *s, struct shim_context *c, stru
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	k->local_bytes[0] = shim_local_bytes(k->original);
 	shim_kernel_count(k, c, function_of(k));
-	shim_build_first(s, k, c);
+	shim_build_first(s, k, c, &seen);
 	return CUDA_SUCCESS;
 }
 
@@ -478,7 +497,7 @@ static CUresult launch_managed(struct shim_session *s, struct shim_context *c,
 	if (!c || !k || c->fault)
 		return launch_original(r);
 	if (k->counted_in != c && !r->graph) {
-		rc = count_local(s, c, k);
+		rc = count_local(s, c, k, r);
 		if (rc != CUDA_SUCCESS)
 			return rc;
 	}

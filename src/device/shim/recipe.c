@@ -237,13 +237,14 @@ static enum ptx_reason make_from_ptx(const struct shim_recipe *r, const struct s
 	return why;
 }
 
-/* ---- the makers -------------------------------------------------------------------------- */
+/* ---- PTX, or else ------------------------------------------------------------------------ */
 
-/* Image and kernel in, a module or the reason out.  The first that makes one is taken; otherwise
- * the last one's reason is the kernel's. */
-static enum ptx_reason (*const makers[])(const struct shim_recipe *r,
-					 const struct shim_bytes *image, int fresh,
-					 struct shim_made *made) = { make_from_ptx };
+static shim_recipe_other_fn *another;
+
+void shim_recipe_add(shim_recipe_other_fn *other)
+{
+	another = other;
+}
 
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made)
 {
@@ -261,11 +262,9 @@ enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct 
 	shim_module_unuse(m);
 	if (!image.data)
 		return why;
-	for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++) {
-		why = makers[i](r, &image, fresh, made);
-		if (why == PTX_REASON_NONE)
-			break;
-	}
+	why = make_from_ptx(r, &image, fresh, made);
+	if (why != PTX_REASON_NONE && another)
+		why = another(r, &image, why, made);
 	shim_bytes_drop(&image);
 	return why;
 }

@@ -7,13 +7,20 @@
 
 #include "device/shim/variant.h"
 
+/* How the kernel was launched when its variant was asked for; zeros where that is not known. */
+struct shim_seen {
+	uint32_t threads, shared; /* of a block: how many, and bytes of dynamic shared memory */
+	uint32_t cluster;         /* blocks of a cluster, if the launch said so */
+};
+
 /* What a variant is made of; it is the context's device that runs it. */
 struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
 	const struct shim_time *time; /* what it takes as written; NULL: not known */
 	uint32_t sm;                  /* the device's compute capability, 90: 9.0 */
-	const _Atomic int *stop;      /* not 0: whoever makes it is to give up */
+	struct shim_seen seen;
+	const _Atomic int *stop; /* not 0: whoever makes it is to give up */
 };
 
 /* A module with one kernel, the variant, under the kernel's name. */
@@ -34,6 +41,18 @@ struct shim_made {
  * is loaded.
  */
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made);
+
+/*
+ * Another way than from PTX, which adds itself as the library is loaded (machine.c): it is asked
+ * where that gives none, and told why.  Returns as shim_recipe_make(); `why` where it is not for it
+ * to say.
+ */
+struct shim_bytes;
+typedef enum ptx_reason shim_recipe_other_fn(const struct shim_recipe *r,
+					     const struct shim_bytes *image, enum ptx_reason why,
+					     struct shim_made *made);
+void shim_recipe_add(shim_recipe_other_fn *other);
+
 void shim_made_free(struct shim_made *made);
 
 #endif

@@ -218,6 +218,9 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 		return PTX_REASON_OCCUPANCY;
 	if (l->nt <= l->dims.workers)
 		return PTX_REASON_ONE_WAVE;
+	/* ptxas finds a cluster's index in single precision (device/ptx/guard.h). */
+	if (v->by_cluster && r->grid[0] > 1u << 24)
+		return PTX_REASON_ARGUMENTS;
 	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
 	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);

@@ -25,6 +25,7 @@ struct shim_session {
 	_Atomic uint32_t absent; /* enum gs_absent */
 	_Atomic uint32_t signal; /* enum gs_signal */
 	_Atomic uint64_t variant_min_ns; /* a longer kernel is worth a variant; 0: any, at once */
+	_Atomic uint32_t machine_code;   /* enum gs_machine_code */
 	int sent_away; /* refused at first sight: no launches, no memory, no second try */
 	struct gs_client *client;
 	struct shim_force_plan force; /* alone: it evicts by this */

@@ -101,6 +101,7 @@ struct gs_config_node_type {
 #define KEY_CPU(field) int field;        /* -1: none */
 #define KEY_UNMANAGED(field) int field;  /* 1: kill */
 #define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
+#define KEY_MACHINE(field) int field;    /* enum gs_machine_code of proto/msg.h */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 #define LIST(name, words) /* its parameters have the fields */
@@ -143,6 +144,7 @@ struct gs_config {
 #undef KEY_OVERDUE
 #undef KEY_ADMISSION
 #undef KEY_QUEUE
+#undef KEY_MACHINE
 #undef KEY_ISOLATION
 #undef KEY_CPU
 #undef KEY_ARBITER

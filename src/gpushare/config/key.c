@@ -41,6 +41,7 @@ enum key_type {
 	TYPE_OVERDUE,
 	TYPE_CPU,
 	TYPE_ARBITER,
+	TYPE_MACHINE,
 	TYPE_LIST,
 };
 
@@ -243,6 +244,7 @@ const char *gs_isolation_name(int isolation)
 static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORDS;
 static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
+static const char *const machine_names[GS_MACHINE_COUNT] = GS_MACHINE_WORDS;
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const mount_names[] = { "step", "node", "no" };
 static const char *const unmanaged_names[] = { "log", "kill" };
@@ -309,6 +311,8 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 		return gs_parse_bool(value, field, err);
 	case TYPE_ABSENT:
 		return set_word(field, value, absent_names, GS_ABSENT_COUNT, err);
+	case TYPE_MACHINE:
+		return set_word(field, value, machine_names, GS_MACHINE_COUNT, err);
 	case TYPE_SIGNAL:
 		return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:

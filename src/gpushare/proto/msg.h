@@ -115,6 +115,16 @@ enum gs_absent { GS_ABSENT_RUN, GS_ABSENT_WAIT, GS_ABSENT_FAIL, GS_ABSENT_COUNT 
 #define GS_KEY_ENV "GPUSHARE_KEY"
 
 /*
+ * WELCOME.machine_code: which kernels get variants made of their machine code. VERIFIED: those of
+ * architectures on which such variants were run; ALL: also of others for which they can be made.
+ */
+enum gs_machine_code { GS_MACHINE_VERIFIED, GS_MACHINE_ALL, GS_MACHINE_NO, GS_MACHINE_COUNT };
+#define GS_MACHINE_WORDS \
+	{ \
+		"verified", "all", "no" \
+	} /* in that order */
+
+/*
  * WELCOME.signal: how a kernel's workers learn that they must leave. AUTO: by the proxy where it
  * costs nothing, otherwise by a memory operation.
  */
