@@ -2,7 +2,7 @@
 /*
  * A driver for test_fatbin_program: one device of compute capability 7.5 that
  * writes every container it is given to $FATBIN_DRIVER_OUT.1, .2 and so on,
- * and says yes; or, with FATBIN_DRIVER_REFUSE, no to every transformed one.
+ * and says yes.
  */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -12,7 +12,6 @@
 
 #include "device/driver/cuda.h"
 #include "device/fatbin/fatbin.h"
-#include "device/ptx/transform.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 
@@ -65,9 +64,6 @@ VISIBLE CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_o
 	}
 	loads++;
 	record(image);
-	if (getenv("FATBIN_DRIVER_REFUSE") &&
-	    memmem(image.data, image.len, PTX_PERSISTENT_SUFFIX, strlen(PTX_PERSISTENT_SUFFIX)))
-		return CUDA_ERROR_INVALID_PTX;
 	*library = (CUlibrary)(uintptr_t)(0x100 * loads);
 	return CUDA_SUCCESS;
 }

@@ -22,6 +22,8 @@
 /* The thread rests as long as it has worked, at most so long: half a processor is what it may take.
  */
 #define REST_MAX_NS (2 * GS_NS_PER_S)
+/* So long it is waited for that no kernel is held. */
+#define QUIET_NS GS_NS_PER_S
 #define OTHERS_NAP_NS (50 * GS_NS_PER_US)
 
 struct wanted {
@@ -99,6 +101,19 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 }
 
 /*
+ * Until nothing is held of itself, for a while: behind the closed barrier the program's kernels
+ * would go out as written meanwhile.
+ */
+static void await_quiet(const _Atomic int *over)
+{
+	static const struct timespec nap = { 0, GS_NS_PER_MS };
+	uint64_t until = gs_clock_ns() + QUIET_NS;
+
+	while (atomic_load(&shim_held[0]) && !*over && gs_clock_ns() < until)
+		nanosleep(&nap, NULL);
+}
+
+/*
  * It is loaded while nothing is held: the driver takes its lock for that, behind which no held
  * kernel would be launched again.  The module may go before the variant is there, and then nobody
  * sees that any more.
@@ -110,6 +125,8 @@ static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *ma
 	struct shim_variant *v = NULL;
 	CUcontext popped;
 
+	if (r->time)
+		await_quiet(r->stop);
 	shim_barrier_enter(0);
 	if (shim_context_use(r->ctx)) {
 		if (shim_module_use(m)) {
