@@ -88,6 +88,25 @@ check "too late for a job that may not be requeued" away $((WAIT + 6))
 check "it has failed" reaches "$job" FAILED 40
 check "the node is in service" until_true 20 in_service
 
+# --- when a job ends ---
+
+comment_of() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p'; }
+rm -f "$D/end"
+job=$(submit --gres=gpushare:30 --wrap "echo ran; until [ -e $D/end ]; do sleep 0.1; done; exit 3")
+until_true 20 out_has "$job" '^ran$'
+: >"$TMP/now"
+t 10 scontrol update jobid="$job" comment=save
+until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+pid=$(cat "$D/run/slurmctld.pid")
+kill -KILL "$pid"
+until_true 10 has_ended "$pid"
+: >"$D/end"
+sleep 4 # longer than gpushared lets a step wait for its last report
+check "slurmctld comes back after a job has ended" come_back
+check "the job has failed, as it did" eval "reaches $job FAILED 40 && [ \"\$(job_field $job ExitCode)\" = 3:0 ]"
+check "its AdminComment has the last report" eval "comment_of $job | tee /dev/stderr | grep -E '^gpushare: gpu=0 share=30%'"
+check "the node is in service" until_true 20 in_service
+
 # --- at any moment of a step's start, beside gres/shard ---
 
 # start GRES: a job that waits for its step's start, and one that wants the whole GPU.

@@ -142,6 +142,27 @@ enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct
 	}
 }
 
+static enum gs_jobinfo_answer knock(uint32_t job_id, struct gs_error *err)
+{
+	job_info_msg_t *reply = NULL;
+
+	if (slurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
+		return no_answer(job_id, err);
+	slurm_free_job_info_msg(reply);
+	return GS_JOBINFO_YES;
+}
+
+int gs_jobinfo_wait(uint32_t job_id, uint32_t wait_ms, struct gs_error *err)
+{
+	uint64_t deadline = gs_clock_ns() + wait_ms * GS_NS_PER_MS;
+	const struct timespec pause = { .tv_nsec = RETRY_NS };
+	enum gs_jobinfo_answer answer;
+
+	while ((answer = knock(job_id, err)) == GS_JOBINFO_AWAY && gs_clock_ns() < deadline)
+		nanosleep(&pause, NULL);
+	return answer == GS_JOBINFO_AWAY ? -1 : 0;
+}
+
 /* Of an array's task, the plain number can be the whole array. */
 static void name_of(const slurm_job_info_t *job, char *name, size_t size)
 {

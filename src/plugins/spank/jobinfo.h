@@ -28,6 +28,10 @@ enum gs_jobinfo_answer {
 enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct gs_jobinfo *info,
 				       struct gs_error *err);
 
+/* Wait for up to so long until slurmctld answers about the job, whatever it says.  0, or -1 with
+ * the reason. */
+int gs_jobinfo_wait(uint32_t job_id, uint32_t wait_ms, struct gs_error *err);
+
 /*
  * Have the job requeued, once slurmctld answers, if it was started for the
  * `restarts`th time and not again since.  0, or -1 with the reason.
