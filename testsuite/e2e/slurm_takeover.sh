@@ -84,24 +84,69 @@ check "a job has shares of GPU 0" reaches "$sharer" RUNNING
 both=$(sleeper --gres=gpu:2)
 check "one that wants both GPUs waits" pends_for "$both" Resources
 
-for ((round = 1; round <= ROUNDS; round++)); do
+primary_dies() {
 	saved || say "round $round: the state is not written"
 	pid=$(cat "$D/run/slurmctld.pid")
 	kill -KILL "$pid"
 	until_true 10 has_ended "$pid"
 	rm -f "$D/run/slurmctld.pid"
-	judge "takeover $round"
+}
+primary_starts() { t 20 slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"; }
+primary_returns() {
 	saved || say "round $round: the state is not written"
 	standing=$(grep -c 'running in background mode' "$D/log/backup.log")
-	t 20 slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"
+	primary_starts
 	gives_up $((standing + 1))
 	until_true 60 pings primary || say "round $round: the primary does not come back"
+}
+stands_by_again() { until_true 20 pings backup || say "round $round: the backup does not stand by again"; }
+
+for ((round = 1; round <= ROUNDS; round++)); do
+	primary_dies
+	judge "takeover $round"
+	primary_returns
 	judge "return $round"
-	until_true 20 pings backup || say "round $round: the backup does not stand by again"
+	stands_by_again
 done >"$TMP/rounds" 2>&1
 sed 's/^/# /' "$TMP/rounds"
 echo "# $ROUNDS takeovers and as many returns: $wrong wrong, $refusals submissions refused, the running job lost $lost times; the backup hung $hung times"
 check "the primary is killed and the backup takes over, and back: everything right each time" test $wrong = 0
+
+# An administrator's word instead of a death: the primary hands over and ends.
+wrong=0 refusals=0 lost=0
+{
+	round=word
+	saved || say "the state is not written"
+	pid=$(cat "$D/run/slurmctld.pid")
+	t 60 scontrol takeover || say "scontrol takeover fails"
+	until_true 30 has_ended "$pid" || say "the primary does not end"
+	rm -f "$D/run/slurmctld.pid"
+	judge "scontrol takeover"
+	primary_returns
+	judge "the return after it"
+	stands_by_again
+} >"$TMP/word" 2>&1
+sed 's/^/# /' "$TMP/word"
+check "scontrol takeover, and back: everything right" test $wrong = 0
+
+# The primary dies, the backup takes over and dies in its turn, and the primary is the only one.
+wrong=0 refusals=0 lost=0
+{
+	round=both
+	primary_dies
+	judge "the backup alone"
+	saved || say "the state is not written"
+	pid=$(cat "$D/run/backup.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid"
+	rm -f "$D/run/backup.pid"
+	primary_starts
+	until_true 60 pings primary || say "the primary does not come back"
+	judge "the primary alone"
+	backup || say "no new backup stands by"
+} >"$TMP/both" 2>&1
+sed 's/^/# /' "$TMP/both"
+check "both killed in turn: everything right" test $wrong = 0
 cancelled() { t 10 scancel "$sharer" && reaches "$both" RUNNING; }
 check "when the sharer has ended both GPUs are given out" cancelled
 

@@ -102,6 +102,7 @@ int slurm_spank_exit(spank_t spank, int argc, char *argv[])
 	(void)argv;
 	if (in_stepd(spank)) {
 		gs_stepd_end(&args);
+		gs_stepd_report_late(&args);
 		gs_stepd_requeue();
 	}
 	return ESPANK_SUCCESS;

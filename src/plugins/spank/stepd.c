@@ -13,6 +13,7 @@
  *    end of a batch script is told after slurm_spank_exit.
  */
 #define _GNU_SOURCE
+#include "common/clock.h"
 #include "common/program.h"
 #include "plugins/spank/stepd.h"
 
@@ -28,6 +29,7 @@
 #include "plugins/spank/options.h"
 
 #define END_TIMEOUT_MS 2000
+#define REPORTED_NS (GS_NS_PER_S / 2) /* a report that slurmctld takes is faster */
 #define REQUEUE_TIMEOUT_MS \
 	(3600 * 1000) /* as long as slurmstepd itself tries to tell a job's end */
 #define LIBRARY_PATH_MAX 32768
@@ -37,6 +39,7 @@ static struct {
 	int registered;
 	int misconfigured;
 	struct gs_error why_misconfigured;
+	int unreported; /* slurmctld was away when a batch script ended */
 	int must_fail;
 	int requeue;       /* slurmctld was away, and the step cannot have run */
 	uint32_t restarts; /* of the job, when it began */
@@ -344,6 +347,7 @@ void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args)
 
 void gs_stepd_end(const struct gs_spank_args *args)
 {
+	uint64_t begun = gs_clock_ns();
 	struct gs_error err;
 
 	if (!self.registered)
@@ -354,6 +358,28 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	    gs_jobinfo_wait(self.step.job_id, args->slurmctld_timeout_ms, &err) < 0)
 		slurm_error("gpushare: job %u: no final report: %s", self.step.job_id, err.text);
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
+		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
+			    self.step.step_id, err.text);
+	/* An answer that took long is that of a daemon that could not reach slurmctld either. */
+	self.unreported = self.step.step_id == SLURM_BATCH_SCRIPT &&
+			  (gs_clock_ns() - begun > REPORTED_NS ||
+			   gs_jobinfo_wait(self.step.job_id, 0, &err) < 0);
+}
+
+/*
+ * The job's last report is written while slurmctld takes the job for running.
+ * Nobody but slurmstepd tells the end of a batch script, so that can wait for
+ * slurmctld to come back; the shares have been given back by then.
+ */
+void gs_stepd_report_late(const struct gs_spank_args *args)
+{
+	struct gs_error err;
+
+	if (!self.unreported)
+		return;
+	self.unreported = 0;
+	if (gs_jobinfo_wait(self.step.job_id, args->slurmctld_timeout_ms, &err) < 0 ||
+	    gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);
 }

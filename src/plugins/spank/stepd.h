@@ -36,6 +36,10 @@ void gs_stepd_task_exit(spank_t spank, const struct gs_spank_args *args);
 /* As root, the step has ended, however far it came. */
 void gs_stepd_end(const struct gs_spank_args *args);
 
+/* After that, if slurmctld was away when a batch script ended: wait for it, and have the job's last
+ * report written. */
+void gs_stepd_report_late(const struct gs_spank_args *args);
+
 /* After that: a step that could not run because slurmctld was away has its job requeued. */
 void gs_stepd_requeue(void);
 

@@ -193,6 +193,17 @@ void gs_register_conn_gone(struct gs_connection *conn)
 		gs_step_over(conn->d, conn->own, "its owner has left");
 }
 
+/* A step that is over already, whose last report slurmctld was not there to take. */
+static int is_over(const struct gs_daemon *d, const struct gs_msg_step *said)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->finished.list, link)
+		if (s->info.job_id == said->job_id && s->info.step_id == said->step_id)
+			return 1;
+	return 0;
+}
+
 /* The job's last report; its ticket, or 0. */
 static uint32_t last_report(struct gs_daemon *d, uint32_t job_id)
 {
@@ -213,10 +224,11 @@ int gs_on_unregister(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (open_credential(conn, msg, msg->unregister.cred, &said) < 0)
 		return -1;
 	step = gs_step_find(conn->d, said.job_id, said.step_id);
-	if (!step)
+	if (!step && !is_over(conn->d, &said))
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_UNKNOWN_STEP,
 					    "job %u has registered no such step here", said.job_id);
-	gs_step_over(conn->d, step, "unregistered");
+	if (step)
+		gs_step_over(conn->d, step, "unregistered");
 	/* slurmctld refuses comments on a job that has ended, so slurmstepd
 	 * waits for this answer before it ends. */
 	ticket = last_report(conn->d, said.job_id);
