@@ -205,7 +205,7 @@ void cubin_elf_replace(struct cubin_elf *e, uint32_t i, uint8_t *data, size_t si
 {
 	free(e->section[i].owned);
 	e->section[i].owned = data;
-	e->section[i].data = data;
+	e->section[i].data = data ? data : (const uint8_t *)""; /* of no bytes */
 	e->section[i].h.sh_size = size;
 }
 
