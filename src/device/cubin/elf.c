@@ -159,6 +159,8 @@ int cubin_elf_load(struct cubin_elf *e, const void *image, size_t size, struct g
 	for (uint32_t i = 0; i < e->sections; i++)
 		if (load_section(e, &elf, i, &sum, err) < 0)
 			return -1;
+	if (e->section[0].h.sh_type != SHT_NULL)
+		return gs_fail(err, "cubin: its first section has contents");
 	if (!ends(&e->section[e->h.e_shstrndx]))
 		return gs_fail(err, "cubin: sections without their names");
 	if (load_symbols(e, err) < 0)
