@@ -159,6 +159,8 @@ int cubin_elf_load(struct cubin_elf *e, const void *image, size_t size, struct g
 	for (uint32_t i = 0; i < e->sections; i++)
 		if (load_section(e, &elf, i, &sum, err) < 0)
 			return -1;
+	if (e->section[0].h.sh_type != SHT_NULL)
+		return gs_fail(err, "cubin: its first section has contents");
 	if (!ends(&e->section[e->h.e_shstrndx]))
 		return gs_fail(err, "cubin: sections without their names");
 	if (load_symbols(e, err) < 0)
@@ -205,7 +207,7 @@ void cubin_elf_replace(struct cubin_elf *e, uint32_t i, uint8_t *data, size_t si
 {
 	free(e->section[i].owned);
 	e->section[i].owned = data;
-	e->section[i].data = data;
+	e->section[i].data = data ? data : (const uint8_t *)""; /* of no bytes */
 	e->section[i].h.sh_size = size;
 }
 
