@@ -101,6 +101,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->signal = grant.signal;
 	s->variant_min_ns = (uint64_t)grant.variant_min_us * GS_NS_PER_US;
 	s->machine_code = grant.machine_code;
+	s->one_context = grant.one_context;
 	s->reservation = grant.reservation;
 	s->context_memory = grant.context_memory;
 	s->connected = 1;

@@ -26,6 +26,7 @@ struct shim_session {
 	_Atomic uint32_t signal; /* enum gs_signal */
 	_Atomic uint64_t variant_min_ns; /* a longer kernel is worth a variant; 0: any, at once */
 	_Atomic uint32_t machine_code;   /* enum gs_machine_code */
+	_Atomic uint32_t one_context;    /* 1: all clients of the GPU share one context (MPS) */
 	int sent_away; /* refused at first sight: no launches, no memory, no second try */
 	struct gs_client *client;
 	struct shim_force_plan force; /* alone: it evicts by this */

@@ -214,6 +214,7 @@ static int execute(struct mixes *m)
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
 		m->run.way[way] = !m->ways_list ||
 				  bench_listed(m->ways_list, mixes_way_name((enum mixes_way)way));
+	m->common.stage.as_used = 1;
 	return bench_on_stage(&m->common, measure, m);
 }
 

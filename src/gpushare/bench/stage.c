@@ -135,9 +135,10 @@ static int write_config(const struct bench_stage *stage, enum bench_share share,
 	if (!f)
 		return gs_fail_errno(err, "cannot write %.150s", path);
 	fprintf(f,
-		"Socket=%s/sock\nPidFile=%s/pid\nLogFile=%s/log\nReportToSlurm=no\nAllowLocal=yes\n"
-		"VariantMin=0\n", /* what is measured is not when variants are made */
+		"Socket=%s/sock\nPidFile=%s/pid\nLogFile=%s/log\nReportToSlurm=no\nAllowLocal=yes\n",
 		stage->folder, stage->folder, stage->folder);
+	if (!stage->as_used) /* what is measured is not when variants are made */
+		fputs("VariantMin=0\n", f);
 	if (policy)
 		fprintf(f, "Policy=%s\n", policy);
 	write_gpus(f, stage, gpu);

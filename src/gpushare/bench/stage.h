@@ -33,6 +33,8 @@ struct bench_stage {
 	size_t nconf;
 	int keep;    /* the folder, when done */
 	int guarded; /* the programs' kernel may be guarded, and no more (kernel.h) */
+	int as_used; /* variants are made as VariantMin= has it by default, not at the first launch
+		      */
 	uint32_t gpu[BENCH_GPUS_MAX]; /* the GPUs, as nvidia-smi counts */
 	uint32_t ngpu;                /* 0: the first that the tool sees */
 

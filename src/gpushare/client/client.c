@@ -192,7 +192,8 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms, 
 		(struct gs_client_grant) { msg.welcome.reservation,    msg.welcome.context_memory,
 					   msg.welcome.absent,         msg.welcome.gpu,
 					   msg.welcome.signal,         msg.welcome.untracked,
-					   msg.welcome.variant_min_us, msg.welcome.machine_code };
+					   msg.welcome.variant_min_us, msg.welcome.machine_code,
+					   msg.welcome.one_context };
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->request);
 	old = atomic_exchange(&c->sock, sock);

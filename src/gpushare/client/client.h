@@ -37,6 +37,7 @@ struct gs_client_grant {
 	uint32_t untracked;      /* 1: the daemon takes gs_client_untracked() */
 	uint32_t variant_min_us; /* a longer kernel is worth a variant; 0: any, at once */
 	uint32_t machine_code;   /* enum gs_machine_code: which get one made of machine code */
+	uint32_t one_context;    /* 1: all clients of the GPU share one context (MPS) */
 };
 
 /*

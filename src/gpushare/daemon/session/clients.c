@@ -125,6 +125,7 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 	msg.welcome.absent = (uint32_t)conn->d->config->absent;
 	msg.welcome.signal = (uint32_t)conn->d->config->signal;
 	msg.welcome.machine_code = (uint32_t)conn->d->config->machine_code;
+	msg.welcome.one_context = conn->d->config->isolation == GS_ISOLATION_MPS;
 	msg.welcome.variant_min_us = (uint32_t)(conn->d->config->variant_min_ns / GS_NS_PER_US);
 	msg.welcome.untracked = 1;
 	msg.welcome.reservation = step->reservation;
