@@ -100,7 +100,7 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
  * Until nothing is held of itself, for a while: behind the closed barrier the program's kernels
  * would go out as written meanwhile.
  */
-static void await_quiet(const _Atomic int *over)
+static void wait_until_quiet(const _Atomic int *over)
 {
 	static const struct timespec nap = { 0, GS_NS_PER_MS };
 	uint64_t until = gs_clock_ns() + QUIET_NS;
@@ -122,7 +122,7 @@ static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *ma
 	CUcontext popped;
 
 	if (r->time)
-		await_quiet(r->stop);
+		wait_until_quiet(r->stop);
 	shim_barrier_enter(0);
 	if (shim_context_use(r->ctx)) {
 		if (shim_module_use(m)) {
