@@ -5,6 +5,8 @@
 
 need_built gpushared gpusharectl testsuite/e2e/api
 own_daemon
+# Who is not root must reach the shim, too.
+[ "$(id -u)" != 0 ] || stage_build || skip_all "cannot copy the build tree to $TMP"
 API=$BUILD/testsuite/e2e/api
 
 write_conf 256M LogLevel=debug "Gpu=0 Memory=256M" "Partition=main Priority=10" Policy=piv MemoryAdmission=fcfs
@@ -31,8 +33,6 @@ check "outside of a job nothing is managed" outside
 # Who is not root cannot raise it: the job's priority is in force, and it is told why.
 raise() {
 	if [ "$(id -u)" = 0 ]; then
-		stage_build || return 1
-		API=$BUILD/testsuite/e2e/api
 		(cd / && t 60 setpriv --reuid=nobody --regid=nogroup --clear-groups env GPUSHARE_CACHE= "$BUILD/gpusharectl" run --shares 30 --mem 64M --partition main -- \
 			"$API" set=3 set=11 report) >"$TMP/raise" 2>&1
 	else

@@ -24,11 +24,13 @@ print(row["job"], row["preemptions"])')
 undisturbed() { run -- "$ORDER" many 25 && [ "$preemptions" = 0 ]; }
 check "without it, who is alone is not evicted" undisturbed
 
-forced() { # MS LEAST CASE...
+forced_once() { # MS LEAST CASE...
 	run -- "$ORDER" "${@:3}" || return 1
 	mv "$TMP/out" "$TMP/plain"
 	run --force-evict-ms "$1" -- "$ORDER" "${@:3}" && cmp "$TMP/plain" "$TMP/out" && [ "$preemptions" -ge "$2" ] && by_kernel
 }
+# On a busy machine a variant may not find a quiet moment to be loaded in; then nothing is evicted.
+forced() { forced_once "$@" || forced_once "$@" || forced_once "$@"; }
 by_kernel() {
 	t 5 gpusharectl kernels --json --job "$job" | python3 -c 'import json, sys
 rows = json.load(sys.stdin)["kernels"]

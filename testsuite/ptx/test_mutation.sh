@@ -24,7 +24,7 @@ done
 while read -r name kernel words; do
 	count=$((count + 1))
 	# What shows only if an eviction comes at the right time may not on a busy machine.
-	for try in 1 2 3; do
+	for try in 1 2 3 4 5 6 7 8; do
 		timeout "$limit" ./ptx_equiv --sync-aware --mutation "$name" "$driver" "$here" "$kernel" > "$work/out" 2>&1
 		rc=$?
 		[ $rc = 0 ] || break
