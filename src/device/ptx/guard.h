@@ -55,12 +55,13 @@ struct gs_guard {
 /*
  * The form maxt remembers the last W that was seen on each multiprocessor: 256
  * lines of 128 bytes behind W, at word + GS_GUARD_SEEN_AT + GS_GUARD_SEEN_STRIDE
- * * (multiprocessor & 255), of which the first 8 bytes are used.  Whatever they
- * hold stays true for the whole launch, because n only grows, and not at all
- * once W says "leave".
+ * * (multiprocessor & 255), of which the first 8 bytes are used.  What a line
+ * holds stays true for the whole launch: n only grows, and once W says "leave"
+ * n does not change.
  *
- * Before every launch these lines are zero, and W is a number of groups: zero, or no less than
- * base >> group.  Those run whatever is ordered, so a launch gets that far at least.
+ * Before every launch these lines are zero and W is set to n: 0 for a first launch, more than
+ * base >> group for a relaunch.  Units from base up to n << group run even if the order to leave
+ * is there already, so a relaunch always gets on.
  * The form maxb needs W only; GS_GUARD_BYTES are enough for each form.
  */
 #define GS_GUARD_SEEN_AT 128u

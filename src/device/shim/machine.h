@@ -11,10 +11,11 @@
 #include "device/shim/recipe.h"
 
 /*
- * The kernel's variant of the image that its module was loaded from, if `why` no better one could
- * be made leaves that, MachineCode= allows it, and machine_test.h has found that guards do what
- * they should.  NONE, and *made is for shim_made_free(); or why not, which is `why` where machine
- * code was not asked.  The driver may be asked and the barrier entered.
+ * Makes the kernel's variant from the image that its module was loaded from.  It does so only if
+ * the reason `why` PTX gave no variant does not rule out machine code too, MachineCode= allows it,
+ * and machine_test.h has found that guards work.  Returns NONE with *made, for shim_made_free();
+ * otherwise the reason, which is `why` itself if machine code was not tried.  The driver may be
+ * asked and the barrier entered.
  */
 shim_recipe_other_fn shim_machine_make;
 

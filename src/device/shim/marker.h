@@ -15,8 +15,8 @@
 #include "device/shim/pool.h"
 
 /*
- * Is launch l to give way to other contexts?  Decided once, before anything of it is enqueued; it
- * is not timed then.
+ * Decides, before anything of launch l is enqueued, whether its end is to be asked for so that it
+ * gives way to other contexts.  Such a launch is not timed.
  */
 void shim_marker_choose(struct shim_session *s, struct shim_launch *l);
 

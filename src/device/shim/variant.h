@@ -53,7 +53,7 @@ static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 	return v;
 }
 
-/* It is launched from now on; takes it over. */
+/* Launches of the kernel use v from now on; v belongs to the kernel then. */
 void shim_variant_add(struct shim_code *code, struct shim_variant *v);
 void shim_variant_free(struct shim_variant *v); /* one that has not been added; NULL is fine */
 

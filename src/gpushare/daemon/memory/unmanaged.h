@@ -37,9 +37,9 @@ struct gs_unmanaged_list {
 
 /*
  * What NVML says now.  A process that has been listed for half of the interval at which NVML is
- * asked gets its line in the log and, with Unmanaged=kill, its end if it belongs to a job: one that
- * is just ending is a client no more and may be listed still.  GPUs on which no step has shares are
- * left out.
+ * asked gets its line in the log and, with Unmanaged=kill, is killed if it belongs to a job.  The
+ * delay is there because a client that is just ending is no client any more but may still be
+ * listed.  GPUs on which no step has shares are left out.
  */
 void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
 			 const struct gs_nvml_answer *answer);
