@@ -208,16 +208,28 @@ static void unload(struct shim_variant *v, void *unused)
 	REAL(cuModuleUnload)(v->module);
 }
 
-/* The records stay: a launch that is over may still be looked at. */
+/* Those of modules that are gone.  The records stay: a launch that is over may still be looked at.
+ */
+static _Atomic(struct shim_variant *) unloaded;
+
+static void keep_record(struct shim_variant *v)
+{
+	v->unloaded = atomic_load(&unloaded);
+	while (!atomic_compare_exchange_weak(&unloaded, &v->unloaded, v))
+		;
+}
+
 static void drop(struct shim_kernel *k, void *module)
 {
 	const struct shim_module *m = k->code->module;
 	struct shim_variant *v =
 		m && m->handle == module ? atomic_exchange(&k->code->variants, NULL) : NULL;
 
-	for (; v; v = v->next)
+	for (; v; v = v->next) {
 		if (v->module)
 			in_its_context(v, unload, NULL);
+		keep_record(v);
+	}
 }
 
 void shim_variants_unloaded(const void *module)

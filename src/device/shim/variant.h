@@ -26,7 +26,8 @@ struct shim_cost {
 };
 
 struct shim_variant {
-	struct shim_variant *next; /* of the same kernel */
+	struct shim_variant *next;     /* of the same kernel */
+	struct shim_variant *unloaded; /* the next one whose module is gone */
 	struct shim_context *ctx;
 	CUmodule module; /* ours to unload; NULL: the variant is one of the program's own module */
 	CUfunction f;
