@@ -292,6 +292,7 @@ void shim_launch_init(struct gs_page *of)
 		pool[i].index = i;
 		pool[i].slot = &of->slot[i];
 		atomic_store(&pool[i].taken, SHIM_FREE);
+		shim_marker_forget(&pool[i]);
 	}
 }
 
