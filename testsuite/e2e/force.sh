@@ -29,7 +29,7 @@ forced_once() { # MS LEAST CASE...
 	mv "$TMP/out" "$TMP/plain"
 	run --force-evict-ms "$1" -- "$ORDER" "${@:3}" && cmp "$TMP/plain" "$TMP/out" && [ "$preemptions" -ge "$2" ] && by_kernel
 }
-# On a busy machine a variant may not find a quiet moment to be loaded in; then nothing is evicted.
+# On a busy machine one run in many evicted nothing, and nobody knows why.
 forced() { forced_once "$@" || forced_once "$@" || forced_once "$@"; }
 by_kernel() {
 	t 5 gpusharectl kernels --json --job "$job" | python3 -c 'import json, sys

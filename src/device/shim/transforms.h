@@ -37,7 +37,7 @@ struct shim_transform {
 	int (*fits)(struct shim_launch *l);
 
 	/*
-	 * The launch's own parameter into l->params, and into l->write what must be written
+	 * The launch's own parameter into l->packed, and into l->write what must be written
 	 * before it goes out first.  It has been counted as a blocked stream by then.
 	 */
 	void (*prepare)(const struct shim_session *s, struct shim_launch *l);
