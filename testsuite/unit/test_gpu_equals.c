@@ -178,6 +178,159 @@ static void pinned_while_it_is_beside(void **unused)
 	all_leave(t.a, t.b);
 }
 
+/* ---- programs that launch ahead, on a GPU that runs one kernel at a time --------------- */
+
+#define STEP (20 * US)
+
+/* Its launches are in one stream: the first of them runs, the others are behind it. */
+struct program {
+	struct client *c;
+	unsigned ahead;        /* it has so many out */
+	uint64_t ns, leave_ns; /* a kernel; how long its blocks take to leave, 0: they cannot */
+	unsigned batch;    /* after so many it launches some without slots, and waits; 0: never */
+	uint64_t tail_ns;  /* how long these take */
+	unsigned first;    /* the slot of the first */
+	unsigned launched; /* of the batch */
+	uint64_t tail_left_ns;
+	uint64_t left_ns, leaving_ns;
+	uint64_t ran_ns; /* in all */
+};
+
+static unsigned slot_of(const struct program *p, unsigned i)
+{
+	return (p->first + i) % p->ahead;
+}
+
+static void launch_more(struct program *p)
+{
+	for (unsigned i = 0; i < p->ahead; i++) {
+		unsigned slot = slot_of(p, i);
+
+		if (p->batch && p->launched == p->batch)
+			return;
+		if (state(p->c, slot) != GS_K_PREP)
+			continue;
+		p->launched++;
+		launch_leaving(p->c, slot, p->leave_ns != 0, p->leave_ns ? 2 * p->leave_ns : 0,
+			       p->ns);
+		if (state(p->c, slot) == GS_K_READY) /* its thread waits for the time slice */
+			return;
+		gs_page_store(p->c->page->slot[slot].started, 0);
+	}
+}
+
+/* What was let go; of what had not begun nothing has now. */
+static void hear(struct program *p)
+{
+	agent(p->c);
+	for (unsigned i = 0; i < p->ahead; i++)
+		gs_page_store(p->c->page->slot[slot_of(p, i)].started, i == 0 && p->left_ns);
+}
+
+/* Its first kernel is on the GPU for one step, or goes there.  1: the GPU was its. */
+static int compute(struct program *p, int is_free)
+{
+	unsigned slot = p->first;
+	uint32_t is = state(p->c, slot);
+
+	if (is == GS_K_PREP && p->batch && p->launched == p->batch) {
+		if (!is_free)
+			return 0;
+		p->ran_ns += STEP;
+		p->tail_left_ns += STEP;
+		if (p->tail_left_ns >= p->tail_ns)
+			p->launched = p->tail_left_ns = 0;
+		return 1;
+	}
+	if (is != GS_K_RUNNING && is != GS_K_TOEVICT)
+		return 0;
+	if (!gs_page_load(p->c->page->slot[slot].started)) {
+		if (!is_free)
+			return 0;
+		gs_page_store(p->c->page->slot[slot].started, 1);
+		p->left_ns = p->left_ns ? p->left_ns : p->ns;
+		p->leaving_ns = is == GS_K_TOEVICT ? 0 : p->leave_ns;
+	}
+	p->ran_ns += STEP;
+	p->left_ns -= STEP < p->left_ns ? STEP : p->left_ns - 1;
+	p->leaving_ns -= is == GS_K_TOEVICT && p->leaving_ns >= STEP ? STEP : 0;
+	if (p->left_ns <= 1) {
+		p->left_ns = 0;
+		finish(p->c, slot);
+		go(p->c, slot, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		p->first = slot_of(p, 1);
+	} else if (is == GS_K_TOEVICT && p->leaving_ns < STEP) {
+		evicted(p->c, slot, gs_page_load(p->c->page->slot[slot].done) + 1);
+	}
+	return 1;
+}
+
+/* Under MPS, as equals, for four seconds. */
+static void run_equals(struct program *a, struct program *b)
+{
+	begin_sharing("frs", 1);
+	a->c = join(1, 5);
+	b->c = join(2, 5);
+	for (uint64_t ns = 0; ns < 4 * GS_NS_PER_S; ns += STEP) {
+		int used;
+
+		hear(a);
+		hear(b);
+		launch_more(a);
+		launch_more(b);
+		/* Who is there stays there. */
+		if (gs_page_load(b->c->page->slot[b->first].started)) {
+			used = compute(b, 1);
+			compute(a, !used);
+		} else {
+			used = compute(a, 1);
+			compute(b, !used);
+		}
+		grant(STEP);
+	}
+	all_leave(a->c, b->c);
+}
+
+static void expect_halves(const struct program *a, const struct program *b)
+{
+	uint64_t sum = a->ran_ns + b->ran_ns;
+
+	assert_true(sum > 3600 * MS);
+	assert_in_range(a->ran_ns, sum / 5 * 2, sum / 5 * 3);
+}
+
+/* What is behind an evicted kernel is not on the GPU, and costs its client nothing. */
+static void evicted_with_more_behind(void **unused)
+{
+	struct program training = { .ahead = 20, .ns = 100 * US },
+		       products = { .ahead = 4, .ns = 31 * MS, .leave_ns = 500 * US };
+
+	(void)unused;
+	run_equals(&training, &products);
+	expect_halves(&training, &products);
+}
+
+static void flood_beside_long(void **unused)
+{
+	struct program flood = { .ahead = 24, .ns = 20 * US },
+		       long_ones = { .ahead = 1, .ns = 100 * MS, .leave_ns = 100 * US };
+
+	(void)unused;
+	run_equals(&flood, &long_ones);
+	expect_halves(&flood, &long_ones);
+}
+
+/* What it launches last nobody sees, and it only waits for that. */
+static void flood_in_batches_beside_long(void **unused)
+{
+	struct program flood = { .ahead = 24, .ns = 20 * US, .batch = 44, .tail_ns = 400 * US },
+		       long_ones = { .ahead = 1, .ns = 100 * MS, .leave_ns = 100 * US };
+
+	(void)unused;
+	run_equals(&flood, &long_ones);
+	expect_halves(&flood, &long_ones);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +340,9 @@ int main(void)
 		cmocka_unit_test(forced_equals_are_served),
 		cmocka_unit_test(who_does_not_go_on_keeps_nobody_waiting),
 		cmocka_unit_test(pinned_while_it_is_beside),
+		cmocka_unit_test(evicted_with_more_behind),
+		cmocka_unit_test(flood_beside_long),
+		cmocka_unit_test(flood_in_batches_beside_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,8 @@ int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_cli
 
 int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 {
-	return t->found.on_gpu || t->found.off_gpu;
+	/* What has not started is behind a kernel that was evicted, where there is such a one. */
+	return t->found.on_gpu || (t->found.off_gpu && !t->found.put_back);
 }
 
 int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)

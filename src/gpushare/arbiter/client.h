@@ -35,7 +35,7 @@ struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
 /* Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals. */
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b);
 
-/* Has it launched something that has neither ended nor left? */
+/* Has it launched something that has neither ended nor left, and is not behind what has left? */
 int gs_gpu_client_is_out(const struct gs_gpu_client *t);
 
 /* It uses the GPU, or has in the last ten seconds and so will want it again. */

@@ -212,12 +212,13 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 }
 
 /* Has an equal something on the GPU that is left of its time slice at launching? */
-static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of)
+static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t != of && gs_gpu_client_is_out(t) && gs_gpu_client_is_equal(t, of))
+		if (t != of && !t->stopped && !t->bad && gs_gpu_client_compare(t, of) == 0 &&
+		    (gs_gpu_client_is_out(t) || gs_usage_has_tail(t, now)))
 			return 1;
 	return 0;
 }
@@ -233,7 +234,7 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 	    !waits(gpu, holder, least, launcher, now))
 		return;
 	if (!gs_holders_is_beside(next)) {
-		next->holder_state.barred = launcher && are_others_out(gpu, next);
+		next->holder_state.barred = launcher && are_others_out(gpu, next, now);
 		next->holder_state.barred_ns = now;
 		grant(gpu, next, now);
 	}
@@ -244,8 +245,9 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *launcher,
 		  uint64_t now)
 {
-	if (!t->holder_state.barred || (t == launcher && are_others_out(gpu, t) &&
-					now - t->holder_state.barred_ns < BARRED_MOST_NS))
+	if (!t->holder_state.barred ||
+	    ((!launcher || t == launcher) && are_others_out(gpu, t, now) &&
+	     now - t->holder_state.barred_ns < BARRED_MOST_NS))
 		return;
 	t->holder_state.barred = 0;
 	if (!gs_gpu_client_has_slice(t))
@@ -318,7 +320,7 @@ static void find_end(struct gs_gpu_client *t, uint64_t now)
 static void check_holder(struct gs_gpu_client *t, uint64_t now)
 {
 	find_end(t, now);
-	if (gs_gpu_client_is_out(t) && !t->stopped)
+	if ((t->found.on_gpu || t->found.off_gpu) && !t->stopped)
 		clear_out(t, now);
 }
 

@@ -67,7 +67,7 @@ static int may_go_untracked(const struct gs_gpu_client *t)
 /* It has had nothing to do for longer than it may keep the GPU so. */
 static int has_paused(const struct gs_gpu_client *t, uint64_t now)
 {
-	return now - t->slice.idle_since >= gs_polling_grace(t) &&
+	return now - t->slice.idle_since >= gs_polling_grace(t) && !gs_usage_has_tail(t, now) &&
 	       !(may_go_untracked(t) && gs_usage_is_busy(t, now));
 }
 
@@ -110,9 +110,8 @@ static void holder_polled(struct gs_gpu_client *t, const struct gs_poll *polled,
 	if (t->task) {
 		if (!t->slice.idle_since)
 			t->slice.idle_since = now;
-		if ((!gs_polling_contended(gpu) ||
-		     now - t->slice.idle_since >= gs_polling_grace(t)) &&
-		    !(may_go_untracked(t) && gs_usage_is_busy(t, now)))
+		if (gs_polling_contended(gpu) ? has_paused(t, now) :
+						!(may_go_untracked(t) && gs_usage_is_busy(t, now)))
 			gs_gpu_task_leave(t, now);
 	}
 }

@@ -23,6 +23,10 @@
  */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
+/* Launches without slots that follow one with a slot take so long at most together, as predicted
+ * (device/shim/untracked.h); and with the time that it takes to launch them. */
+#define UNTRACKED_NS (500 * GS_NS_PER_US)
+#define TAIL_NS (600 * GS_NS_PER_US)
 /* Between two kernels that cannot leave a client does not begin to take turns. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /* The account of a client that has done nothing for so long is closed. */
@@ -36,8 +40,16 @@ void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 		t->holder_state.busy_ns = now;
 	if (t->found.staying_live)
 		t->holder_state.stays_until = now + STAYS_NS;
+	if (t->found.staying_out && t->found.longest_ns <= UNTRACKED_NS)
+		t->holder_state.short_ns = now;
 	if (t->found.longest_ns > LONG_NS)
 		t->holder_state.long_until = now + LONG_LASTS_NS;
+}
+
+int gs_usage_has_tail(const struct gs_gpu_client *t, uint64_t now)
+{
+	return t->gpu->o.one_context && gs_gpu_has_beside(t->gpu) && t->holder_state.short_ns &&
+	       now - t->holder_state.short_ns < TAIL_NS;
 }
 
 int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)

@@ -18,6 +18,13 @@ void gs_usage_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now
  * finds only that there have been some. */
 int gs_usage_is_busy(const struct gs_gpu_client *client, uint64_t now);
 
+/*
+ * MPS: may short kernels without slots, which no look finds, still be on the GPU behind its last
+ * one with a slot?  Another client's long kernel would keep the multiprocessors from them, and as
+ * their program only waits for them nobody would know.
+ */
+int gs_usage_has_tail(const struct gs_gpu_client *client, uint64_t now);
+
 /* The GPU time since the last call goes to those that had it; once per turn. */
 void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
 
