@@ -18,7 +18,7 @@ static struct shim_launch *_Atomic polled;
 
 void shim_marker_choose(struct shim_session *s, struct shim_launch *l)
 {
-	if (gs_page_load(s->page->contended) != GS_CONTENDED_QUEUE ||
+	if (s->one_context || gs_page_load(s->page->contended) != GS_CONTENDED_QUEUE ||
 	    !shim_time_is_settled(l->time) || l->time->tpt_ps * l->tasks / 1000 < LONG_NS)
 		return;
 	shim_launch_reap(s);
@@ -47,8 +47,11 @@ CUresult shim_marker_started(struct shim_launch *l, CUstream stream)
 CUresult shim_marker_ended(struct shim_launch *l, CUstream stream)
 {
 	if (atomic_load(&polled) == l &&
-	    REAL(cuEventRecord)(l->ctx->event[SHIM_ENDED], stream) == CUDA_SUCCESS)
+	    REAL(cuEventRecord)(l->ctx->event[SHIM_ENDED], stream) == CUDA_SUCCESS) {
+		/* The agent asks, and may be asleep for long. */
+		gs_page_doorbell(shim_session_peek()->page);
 		return CUDA_SUCCESS;
+	}
 	shim_marker_forget(l);
 	return REAL(cuStreamWriteValue32_v2)(
 		stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0);

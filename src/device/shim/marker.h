@@ -7,7 +7,8 @@
  * behind a kernel, and an event that takes the time, keep the context on the GPU until its time
  * slice is over.  A kernel alone, or with a plain event behind it, gives way at once to a context
  * that comes (doc/measurements/h100-markers.csv).  So while somebody more urgent may come, the end
- * of a long kernel is found by asking for a plain event.
+ * of a long kernel is found by asking for a plain event.  Under MPS there are no time slices, and
+ * the GPU writes every end.
  */
 #ifndef GPUSHARE_SHIM_MARKER_H
 #define GPUSHARE_SHIM_MARKER_H
