@@ -245,8 +245,9 @@ static void relaunch(struct agent *a, struct shim_launch *l, uint64_t now)
 		l->progress.began = done;
 		l->progress.left_ns = 0;
 		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
-			 ", relaunched in %" PRIu64 " us",
-			 l->kernel->code->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US);
+			 ", relaunched in %" PRIu64 " us, leaves within %" PRIu64 " us",
+			 l->kernel->code->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US,
+			 gs_page_load(l->slot->leave_ns) / GS_NS_PER_US);
 		return;
 	}
 	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);

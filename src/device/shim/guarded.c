@@ -219,16 +219,28 @@ static uint64_t finished(const struct shim_launch *l)
 	return done < l->nt ? done : l->nt;
 }
 
+static uint64_t skip_ns(const struct shim_launch *l)
+{
+	return l->nt * l->ctx->guards->skip_ps / 1000;
+}
+
+/* What a relaunch runs at least. */
+static uint64_t least_run_ns(const struct shim_launch *l)
+{
+	return skip_ns(l) * SKIP_TIMES;
+}
+
+/* The first time it heeds at once. */
 static uint64_t deaf_ns(const struct shim_launch *l)
 {
-	return l->nt * l->ctx->guards->skip_ps / 1000 * SKIP_TIMES;
+	return l->progress.deaf ? least_run_ns(l) : 0;
 }
 
 /* It was told to leave before it heeded anything, and what it ran was not worth the way. */
 static int got_too_little(const struct shim_launch *l, uint64_t done)
 {
 	const struct shim_progress *p = &l->progress;
-	uint64_t way_ns = deaf_ns(l); /* blocks of many threads take longer to leave */
+	uint64_t way_ns = least_run_ns(l); /* blocks of many threads take longer to leave */
 
 	if (way_ns > p->least_ns)
 		way_ns = p->least_ns;
@@ -247,7 +259,7 @@ static uint64_t deaf_blocks(struct shim_launch *l, uint64_t done)
 	if (p->left_ns && (!p->least_ns || ns < p->least_ns))
 		p->least_ns = ns;
 	if (l->time->tpt_ps)
-		n = deaf_ns(l) * 1000 / l->time->tpt_ps;
+		n = least_run_ns(l) * 1000 / l->time->tpt_ps;
 	else if (p->left_ns && got_too_little(l, done))
 		n *= 2;
 	p->deaf = n > l->dims.workers ? n : l->dims.workers;
@@ -286,6 +298,7 @@ static const struct shim_transform guarded = {
 	.resume = resume,
 	.forget = forget,
 	.deaf_ns = deaf_ns,
+	.skip_ns = skip_ns,
 };
 
 static void __attribute__((constructor)) add(void)

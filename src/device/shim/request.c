@@ -173,12 +173,6 @@ static enum ptx_reason stays(const struct shim_session *s, const struct shim_ker
 	if (v->whole_warps && v->transform == PTX_TRANSFORM_PERSISTENT &&
 	    !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
-	/*
-	 * Under MPS a guarded kernel was seen to get a hundredth of the GPU beside another client's
-	 * (doc/measurements/README.md), and the reason is not known.
-	 */
-	if (v->transform == PTX_TRANSFORM_GUARDED && s->one_context)
-		return PTX_REASON_MPS;
 	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
 		return PTX_REASON_COSTS;
 	return PTX_REASON_NONE;
@@ -255,5 +249,5 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 
 	if (!task_ns)
 		return 0;
-	return (task_ns > deaf_ns ? task_ns : deaf_ns) + SIGNAL_NS;
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->transform->skip_ns(l) + SIGNAL_NS;
 }

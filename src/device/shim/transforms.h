@@ -53,8 +53,11 @@ struct shim_transform {
 	/* It did not go out, and what l->write has may not have been written. */
 	void (*forget)(struct shim_launch *l);
 
-	/* How long it runs before it heeds an order at all, beyond a block's time, ns. */
+	/* How long it runs before it heeds an order at all, ns. */
 	uint64_t (*deaf_ns)(const struct shim_launch *l);
+
+	/* How long the block-tasks that have not begun take to leave, ns. */
+	uint64_t (*skip_ns)(const struct shim_launch *l);
 };
 
 /* Each adds itself as the library is loaded. */
