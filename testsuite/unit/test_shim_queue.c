@@ -252,6 +252,7 @@ static void test_graphs_are_timed(void **unused)
 static void test_a_long_kernel_has_nothing_behind_it_that_waits(void **unused)
 {
 	char calls[1024];
+	uint32_t doorbell;
 
 	(void)unused;
 	fake_driver_takes(30);
@@ -262,13 +263,23 @@ static void test_a_long_kernel_has_nothing_behind_it_that_waits(void **unused)
 	forget_calls();
 	fake_driver_before_events(1);
 	gs_page_store(page->contended, GS_CONTENDED_QUEUE);
+	doorbell = gs_page_load(page->doorbell);
 	assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
+	assert_int_not_equal(gs_page_load(page->doorbell), doorbell); /* the agent may be asleep */
 	await_call("launch-original", calls, sizeof(calls));
 	assert_null(strstr(calls, "write"));
 	usleep(20000);
 	assert_int_equal(gs_page_load(active()->state), GS_K_RUNNING);
 	fake_driver_before_events(0);
 	EVENTUALLY(all_prepared());
+	/* Under MPS nobody loses a time slice by it. */
+	forget_calls();
+	shim_session()->one_context = 1;
+	assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
+	await_call("launch-original", calls, sizeof(calls));
+	assert_non_null(strstr(calls, "write"));
+	EVENTUALLY(all_prepared());
+	shim_session()->one_context = 0;
 	gs_page_store(page->contended, GS_CONTENDED_NOT);
 	forget_calls();
 	assert_int_equal(launch(LONG_KERNEL, 1000), CUDA_SUCCESS);
