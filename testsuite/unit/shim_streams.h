@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "device/shim/channels.h"
+#include "device/shim/context/channels.h"
 #include "shim_rig.h"
 
 #define HELD (SHIM_CONNECTIONS_N - 7) /* streams that may hold a kernel (suspend.c) */

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 #include "entries_rig.h"
 #include "fake_driver.h"
 

@@ -423,7 +423,7 @@ static const struct {
 	const char *name, *class;
 } entry[] = {
 #define ENTRY(name, kind, hold) { #name, #hold },
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 #undef ENTRY
 };
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "device/ptx/guard.h"
-#include "device/shim/origin.h"
+#include "device/shim/base/origin.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

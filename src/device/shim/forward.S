@@ -9,10 +9,10 @@
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
  * copied below our frame.
  */
-#include "device/shim/unlisted.h"
+#include "device/shim/base/unlisted.h"
 
 #define STACK_WORDS 12
-#include "device/shim/operations.h"
+#include "device/shim/base/operations.h"
 
 	.text
 
@@ -186,7 +186,7 @@ shim_barrier_call:
 	.endm
 
 #define ENTRY(name, kind, blocked) ENTRY_OF name, kind, blocked
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 
 	.globl	shim_unlisted_entry
 	.hidden	shim_unlisted_entry
