@@ -15,8 +15,8 @@
 #define TWO ((CUstream)0x7100)
 #define OWN ((CUstream)0x7200)
 
-/* Is a kernel held in a stream that the default one waits for? */
-extern _Atomic int held;
+/* Kernels held in a stream that the default one waits for. */
+#define held (shim_held[1])
 extern const struct shim_context *const context;
 
 /* As launch/calls.c: the owner's launches that hold nothing have a way of their own where nobody

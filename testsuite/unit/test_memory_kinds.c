@@ -15,6 +15,7 @@
 
 #include "common/clock.h"
 #include "device/shim/base/wraps.h"
+#include "device/shim/memory/local.h"
 #include "entries_rig.h"
 #include "fake_driver.h"
 

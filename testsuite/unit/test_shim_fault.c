@@ -17,6 +17,7 @@
 
 #include "fake_driver.h"
 #include "shim_rig.h"
+#include "device/shim/context/barrier.h"
 
 /* An evictable launch in a stream of its own, in the context that is current. */
 static struct gs_slot *launch_new(void)

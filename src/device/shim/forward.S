@@ -5,7 +5,7 @@
  * SAFE ones jump to the driver through shim_slot[], filled on first use;
  * QUEUES ones, too, while nothing is held in the legacy default stream.
  * WAIT and LEGACY ones call it between shim_barrier_enter and shim_barrier_leave
- * (suspend.c).  Their signatures do not matter: the argument registers are kept,
+ * (context/barrier.h).  Their signatures do not matter: the argument registers are kept,
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
  * copied below our frame.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Operations that a call enqueues into its stream, at most; suspend.c bounds them behind a held
- * kernel. Also included by forward.S: only definitions and comments here.
+ * Operations that a call enqueues into its stream, at most; context/barrier.h bounds them behind a
+ * held kernel. Also included by forward.S: only definitions and comments here.
  */
 #ifndef GPUSHARE_SHIM_OPERATIONS_H
 #define GPUSHARE_SHIM_OPERATIONS_H

@@ -57,7 +57,7 @@ static inline uintptr_t shim_self(void)
  * before it is done.
  */
 enum shim_uncommon {
-	SHIM_UNCOMMON_CAPTURED = 1, /* a stream has been captured (capture.c) */
+	SHIM_UNCOMMON_CAPTURED = 1, /* a stream has been captured (capture.h) */
 	SHIM_UNCOMMON_CONTEXT = 2,  /* a thread's context has changed and no call that we see had
 				       done it (context.c) */
 	SHIM_UNCOMMON_DEFAULT_BLOCKED =
@@ -76,12 +76,12 @@ static inline int shim_say_uncommon(uint32_t what)
 	return !shim_is_uncommon(what) && !(atomic_fetch_or(&shim_uncommon, what) & what);
 }
 
-/* ---- order.c: which threads launch ---- */
+/* ---- hot.c: which threads launch ---- */
 
 /*
  * The one thread that has launched so far, by shim_self(); another value: there is none, or there
- * are more (order.c).  What only the owner writes it may write by plain stores, and nobody else
- * writes it: a thread that finds its own number here is the owner or was it a moment ago, and
+ * are more (context/order.h).  What only the owner writes it may write by plain stores, and nobody
+ * else writes it: a thread that finds its own number here is the owner or was it a moment ago, and
  * whoever has the number after it began when it had ended.
  */
 extern _Atomic uintptr_t shim_launch_thread SHIM_HOT;
@@ -95,7 +95,7 @@ struct shim_cached {
 /* What the owner's launches write. */
 struct shim_owned {
 	struct shim_cached cached;
-	_Atomic(struct shim_section *) section; /* order.c */
+	_Atomic(struct shim_section *) section; /* context/order.h */
 	_Atomic uint64_t untracked;             /* untracked.h */
 };
 extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
@@ -158,62 +158,17 @@ void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* One line to standard error, for what the user must know (once per process and text). */
 void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- capture.c ---- */
+/* ---- what is held (context/barrier.h) ---- */
 
-/* Has any stream of this process been captured so far? */
-static inline int shim_capture_used(void)
+/* Kernels held: all; in the legacy default stream or one that synchronises with it. */
+extern _Atomic uint32_t shim_held[2] SHIM_HOT;
+static inline int shim_is_legacy_held(void)
 {
-	return shim_is_uncommon(SHIM_UNCOMMON_CAPTURED) != 0;
+	return atomic_load(&shim_held[1]) != 0;
 }
-/* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
-int shim_capturing(CUstream stream);
-/*
- * What we ask the driver between these two, of our own accord, ends no capture that this thread, or
- * any thread, may be at: its mode is relaxed.  The program's own calls are not for in there.
- */
-void shim_capture_relax(CUstreamCaptureMode *was);
-void shim_capture_restore(CUstreamCaptureMode was);
 
 /* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
 #define SHIM_CONNECTIONS_N 13
 #define SHIM_CONNECTIONS "13"
-
-/* ---- suspend.c: the barrier rule ---- */
-
-/*
- * An evictable kernel is about to be launched in `stream`: 1 if that is
- * allowed now; -1 if a call that must not meet a held kernel is inside the
- * driver, 0 if too many streams hold one already: then the kernel goes out as
- * an original.  legacy: the stream is, or synchronises with, the legacy
- * default stream.
- */
-int shim_blocked_begin(CUstream stream, int legacy);
-/* It is done. */
-void shim_blocked_end(CUstream stream, int legacy);
-
-/* Is a kernel held in the legacy default stream or in one that synchronises with it? */
-int shim_blocked_is_legacy(void);
-
-/*
- * A call that enqueues so many operations (operations.h), into the legacy default stream as far as
- * is known: waits while too many are behind a held kernel there.
- */
-void shim_blocked_behind(unsigned int operations);
-/* Kernels held: all; in the legacy default stream or one that synchronises with it. */
-extern _Atomic uint32_t shim_held[2] SHIM_HOT;
-
-/*
- * Around a driver call that may block inside the driver with its lock held.  A launch that is
- * such a call may begin a hold in between: nothing else is held then.
- */
-void shim_barrier_enter(int only_legacy);
-/* The same of all, around one that mostly does not block: goes on after some time (patience.h), and
- * 0 says that it was in vain. */
-int shim_barrier_enter_patiently(void);
-void shim_barrier_leave(int only_legacy);
-
-/* In a forked child, which has none of its parent's kernels: nothing is held, nobody is in a call.
- */
-void shim_blocked_forked(void);
 
 #endif

@@ -9,9 +9,10 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/base/capture.h"
 #include "device/shim/context/context.h"
 #include "device/shim/context/patience.h"
-#include "device/shim/launch/pool.h"
+#include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
 
 #define NAP_NS 50000
@@ -175,7 +176,7 @@ static int all_idle(struct shim_session *session)
 	int are;
 
 	pthread_mutex_lock(&lock);
-	are = !shim_launch_enqueued(session);
+	are = !shim_upcalls->enqueued(session);
 	for (struct shim_stream *s = streams; are && s; s = s->next)
 		if (!s->inside)
 			s->busy = 0;
@@ -193,7 +194,7 @@ static void inspect(struct shim_session *session, CUcontext ctx)
 {
 	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
 
-	shim_launch_reap(session);
+	shim_upcalls->reap(session);
 	if (!all_idle(session) && c && c->ctx == ctx && shim_context_use(c)) {
 		query(ctx);
 		shim_context_unuse(c);

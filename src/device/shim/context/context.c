@@ -11,7 +11,7 @@
 
 #include "common/clock.h"
 #include "device/ptx/guard.h"
-#include "device/shim/context/channels.h"
+#include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -327,6 +327,7 @@ void shim_context_gone(CUcontext ctx)
 	for (struct shim_context *c = first; c; c = c->next)
 		while (c->ctx == ctx && atomic_load(&c->users) && !shim_in_vain(from))
 			nanosleep(&nap, NULL);
+	shim_upcalls->context_ends(ctx, 0);
 }
 
 void shim_context_destroyed(CUcontext ctx)
@@ -342,7 +343,7 @@ void shim_context_destroyed(CUcontext ctx)
 		c->view = NULL;
 	}
 	pthread_mutex_unlock(&lock);
-	shim_channels_destroyed(ctx);
+	shim_upcalls->context_ends(ctx, 1);
 }
 
 /*

@@ -4,10 +4,9 @@
  * (memory/contexts.c) does as well, and a destroyed one is marked as gone.
  */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/context.h"
-#include "device/shim/kernel/loading.h"
-#include "device/shim/memory/charge.h"
-#include "device/shim/launch/pool.h"
+#include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
 
 SHIM_EXPORT CUresult cuCtxSetCurrent(CUcontext ctx)
@@ -45,10 +44,9 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 /* Before and after: its handle may be another's before we hear that it is gone. */
 static void part_from(struct shim_session *s, CUcontext ctx)
 {
-	shim_launch_reap(s);
+	shim_upcalls->reap(s);
 	shim_barrier_enter(0);
 	shim_context_gone(ctx);
-	shim_load_gone_context(ctx);
 }
 
 static CUresult parted(CUcontext ctx, CUresult rc)
@@ -59,7 +57,6 @@ static CUresult parted(CUcontext ctx, CUresult rc)
 		return rc;
 	}
 	shim_context_destroyed(ctx);
-	shim_load_gone_context(ctx); /* as in memory/contexts.c */
 	return rc;
 }
 

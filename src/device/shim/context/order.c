@@ -33,12 +33,8 @@ static unsigned int waiting;                       /* under lock */
  * A thread that has got the number of an owner which has ended is the owner in its place: that
  * one is in no critical section any more.
  */
-_Alignas(SHIM_LINE) struct shim_owned shim_owned;
-_Static_assert(sizeof(shim_owned) <= SHIM_LINE, "one cache line");
 #define SHARED SHIM_THREAD_SHARED /* there is no owner, nor will be one */
 #define NOBODY SHIM_THREAD_NOBODY /* yet: the next one that launches is it */
-_Atomic uintptr_t shim_launch_thread;
-_Atomic uint32_t shim_uncommon;
 
 /*
  * Without an owner, mostly one launch is in critical section, alone: then it is here and not in the
@@ -85,7 +81,7 @@ static int ordered(const struct shim_section *a, const struct shim_section *b)
 static int in_the_way(const struct shim_section *p)
 {
 	for (const struct shim_section *at = first; at != p; at = at->next)
-		if (ordered(at, p) && (at->blocks || p->blocks || shim_blocked_is_legacy()))
+		if (ordered(at, p) && (at->blocks || p->blocks || shim_is_legacy_held()))
 			return 1;
 	return 0;
 }

@@ -23,7 +23,9 @@
 #ifndef GPUSHARE_SHIM_ORDER_H
 #define GPUSHARE_SHIM_ORDER_H
 
-#include "device/shim/context/context.h"
+#include "device/shim/base/shim.h"
+
+struct shim_context;
 
 /* One launch between its first operation and its last; on its caller's stack. */
 struct shim_section {

@@ -4,7 +4,8 @@
 #include "device/shim/context/patience.h"
 
 #include "common/clock.h"
-#include "device/shim/launch/pool.h"
+#include "device/shim/base/upcalls.h"
+#include "device/shim/session/session.h"
 
 /*
  * If the program waits for itself, it may do so again and again: each time half as long, until a
@@ -29,7 +30,7 @@ int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 		return 1;
 	if (p->waited_ns <= PATIENCE_NS >> was)
 		return 0;
-	if (!shim_launch_keep_held())
+	if (!shim_upcalls->keep_held())
 		return 0;
 	if (was < PATIENCE_HALVES)
 		*p->in_vain = was + 1;

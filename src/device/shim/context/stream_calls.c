@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls that make and destroy streams, and let one wait for another; see channels.h. */
+/* The calls that make, destroy and capture streams, and let one wait for another; see channels.h.
+ */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/base/operations.h"
 #include "device/shim/base/wraps.h"
@@ -64,3 +66,25 @@ SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 
 WAIT_EVENT(cuStreamWaitEvent, stream)
 WAIT_EVENT(cuStreamWaitEvent_ptsz, (stream ? stream : CU_STREAM_PER_THREAD))
+
+/* ---- captures ---------------------------------------------------------------- */
+
+/* Said before the driver begins: another thread's launch may follow at once. */
+#define BEGIN(name, params, args) \
+	SHIM_EXPORT CUresult name params \
+	{ \
+		shim_say_uncommon(SHIM_UNCOMMON_CAPTURED); \
+		shim_channels_capture(); \
+		return REAL(name) args; \
+	}
+
+BEGIN(cuStreamBeginCapture, (CUstream stream), (stream))
+BEGIN(cuStreamBeginCapture_ptsz, (CUstream stream), (stream))
+BEGIN(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+BEGIN(cuStreamBeginCapture_v2_ptsz, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+
+#define TO_GRAPH \
+	(CUstream stream, CUgraph graph, const CUgraphNode *nodes, const void *edges, size_t n, \
+	 CUstreamCaptureMode mode)
+BEGIN(cuStreamBeginCaptureToGraph, TO_GRAPH, (stream, graph, nodes, edges, n, mode))
+BEGIN(cuStreamBeginCaptureToGraph_ptsz, TO_GRAPH, (stream, graph, nodes, edges, n, mode))

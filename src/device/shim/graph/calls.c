@@ -5,6 +5,7 @@
  * node in full, although nodes may come to share memory.
  */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
 #include "device/shim/graph/graph.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"

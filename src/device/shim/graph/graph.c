@@ -16,8 +16,8 @@
 
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/kernel/loading.h"
-#include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
+#include "device/shim/memory/local.h"
 
 /* A kernel in a graph. */
 struct part {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/context/barrier.h"
 #include "device/shim/session/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "device/shim/base/capture.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/kernel/modules.h"
 #include "device/shim/session/session.h"

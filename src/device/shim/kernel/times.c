@@ -3,7 +3,8 @@
 #define _GNU_SOURCE
 #include "device/shim/kernel/times.h"
 
-#include "device/shim/launch/untracked.h"
+#include "common/clock.h"
+#include "gpushare/proto/page.h"
 
 /*
  * Launches that are timed: so many at first and after a surprise, then one of so

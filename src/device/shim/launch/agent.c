@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/slice.h"
 #include "common/thread.h"
+#include "device/shim/base/capture.h"
 #include "device/shim/context/fault.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/variant/transforms.h"

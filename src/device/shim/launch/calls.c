@@ -5,6 +5,7 @@
  * else is launch.c's.
  */
 #define _GNU_SOURCE
+#include "device/shim/base/capture.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/context/order.h"
 #include "device/shim/launch/request.h"

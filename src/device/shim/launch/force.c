@@ -13,62 +13,9 @@
 /* How often it looks: kernels begin and end on the GPU without telling anybody. */
 #define NAP_MIN_NS (100ull * 1000)
 #define NAP_MAX_NS (1 * GS_NS_PER_MS)
-#define PERIOD_MAX_MS 86400000ul
 
 /* How often it looks whether a kernel that left by itself is to go on. */
 #define NAP_COUNTED_NS (50ull * 1000)
-
-/* The variable as a number of at most max: 1, or 0 if it is none. */
-static int number(const char *name, uint64_t max, uint64_t *value)
-{
-	const char *text = getenv(name);
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return 0;
-	*value = strtoull(text, &end, 10);
-	return !*end && *value <= max;
-}
-
-/* The variable as a period in ms, with decimals or not (the program's locale has no say): 1, or 0
- * if it is none. */
-static int period(const char *name, uint64_t *ns)
-{
-	const char *text = getenv(name);
-	uint64_t ms, unit = GS_NS_PER_MS / 10;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return 0;
-	ms = strtoull(text, &end, 10);
-	if (ms > PERIOD_MAX_MS)
-		return 0;
-	*ns = ms * GS_NS_PER_MS;
-	if (*end == '.') {
-		for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
-			*ns += (uint64_t)(*end - '0') * unit;
-	}
-	return !*end;
-}
-
-int shim_force_wanted(struct shim_force_plan *plan)
-{
-	const char *socket = getenv("GPUSHARE_SOCKET");
-	uint64_t value = 0;
-
-	if (socket && *socket)
-		return 0;
-	if (number("GPUSHARE_FORCE_EVICT_TASKS", UINT64_MAX, &value) && value)
-		plan->kind = SHIM_FORCE_TASKS;
-	else if (number("GPUSHARE_FORCE_EVICT_SEED", UINT64_MAX, &value))
-		plan->kind = SHIM_FORCE_SEED;
-	else if (period("GPUSHARE_FORCE_EVICT_MS", &value))
-		plan->kind = SHIM_FORCE_PERIOD;
-	else
-		return 0;
-	plan->value = value;
-	return 1;
-}
 
 /* splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. */
 static uint64_t mix(uint64_t x)

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Evictions without a daemon, as gpushare-emu(1) asks for them: the process's
- * own agent takes the time slice away and gives it back, or the emulated device
- * tells a kernel to leave after so many block-tasks.  For trying out whether a
- * program survives them; where a daemon is named, it alone decides.
- *
- * The environment: GPUSHARE_FORCE_EVICT_MS=N (the period, such as 10 or 0.2; 0: never),
- * GPUSHARE_FORCE_EVICT_TASKS=K (each launch and relaunch leaves after K
- * block-tasks), GPUSHARE_FORCE_EVICT_SEED=S (after a random number of them,
- * the same one for the same seed, launch and progress).  The last two need
- * the emulated device (device/driver/emu_export.h) and exclude the first.
+ * Evictions without a daemon, by the plan of session/force_plan.h: the agent takes the time slice
+ * away and gives it back, or the emulated device tells a kernel to leave.
  */
 #ifndef GPUSHARE_SHIM_FORCE_H
 #define GPUSHARE_SHIM_FORCE_H
@@ -23,10 +15,6 @@ struct shim_force {
 	uint64_t since_ns; /* when something evictable was first seen on the GPU; 0: nothing is */
 	int evicting;      /* the time slice is taken back, not everybody has left */
 };
-
-/* Is the process to be its own daemon?  1 and the plan if the environment says so and names no
- * daemon's socket. */
-int shim_force_wanted(struct shim_force_plan *plan);
 
 /* Do the plan's evictions come after a number of block-tasks: from the device, never as a signal
  * from the agent? */

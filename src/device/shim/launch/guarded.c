@@ -20,6 +20,7 @@
 
 #include "device/ptx/guard.h"
 #include "device/ptx/guard_end.h"
+#include "device/shim/base/capture.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/origin.h"

@@ -15,7 +15,10 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/launch/preenqueued.h"
+#include "device/shim/memory/local.h"
 #include "device/shim/variant/build.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/context/fault.h"
@@ -24,7 +27,6 @@
 #include "device/shim/graph/graph.h"
 #include "device/shim/launch/marker.h"
 #include "device/shim/kernel/loading.h"
-#include "device/shim/memory/charge.h"
 #include "device/shim/context/order.h"
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/request.h"

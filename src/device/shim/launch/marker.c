@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "common/clock.h"
+#include "device/shim/base/capture.h"
 #include "device/shim/context/fault.h"
 #include "device/shim/base/wraps.h"
 

@@ -6,6 +6,8 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/marker.h"
 #include "device/shim/launch/untracked.h"

@@ -78,7 +78,7 @@ struct shim_launch {
 	struct shim_attributes attributes;
 	struct shim_packed packed;
 	uint64_t nt, tasks; /* as the request has them */
-	CUstream stream;    /* evictable: the one that holds it, for suspend.c alone */
+	CUstream stream;    /* evictable: the one that holds it, for barrier.c alone */
 	uint8_t evictable, legacy, sampled; /* enum shim_timed */
 	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
 	struct shim_guard guard;

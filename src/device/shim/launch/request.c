@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/variant/transforms.h"

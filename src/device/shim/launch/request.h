@@ -35,7 +35,7 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 
 /*
  * May this launch be evicted?  NONE: it is packed, what its control block needs
- * is in l->write, and the hold has begun (suspend.c).  Otherwise it goes as it is,
+ * is in l->write, and the hold has begun (context/barrier.h).  Otherwise it goes as it is,
  * and the slot says why, for the kernel's report.  l->gated: the barrier is closed
  * for it, which the caller opens.
  */
@@ -45,8 +45,8 @@ enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l
 /*
  * Would a kernel with so much local memory of a thread make the context's grow, as far as is known?
  * A launch that does waits in the driver, with the driver's lock, for what runs: behind a held
- * kernel that is for ever (facts/h200.md), so it passes the barrier (blocked.c) and goes out while
- * nothing is held.
+ * kernel that is for ever (facts/h200.md), so it passes the barrier (context/barrier.h) and goes
+ * out while nothing is held.
  */
 static SHIM_INLINE int shim_request_grows(const struct shim_context *c, uint32_t local_bytes)
 {

@@ -30,9 +30,6 @@ struct shim_held {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_held *bucket[BUCKETS]; /* under lock */
 
-/* Whoever asks the daemon, and a new HELLO, one at a time. */
-static pthread_mutex_t requesting = PTHREAD_MUTEX_INITIALIZER;
-
 /* ---- charges --------------------------------------------------------------- */
 
 static void note_peak(struct shim_session *s)
@@ -71,13 +68,13 @@ static int query(struct shim_session *s, uint64_t bytes)
 {
 	int granted;
 
-	pthread_mutex_lock(&requesting);
+	pthread_mutex_lock(&s->requesting);
 	granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
 	if (granted < 0)
 		granted = within_own_bound(s, bytes);
 	if (granted)
 		atomic_fetch_add(&s->used, bytes);
-	pthread_mutex_unlock(&requesting);
+	pthread_mutex_unlock(&s->requesting);
 	return granted;
 }
 
@@ -112,19 +109,6 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes)
 	if (s->connected)
 		atomic_fetch_add(&s->page->lease, bytes);
 	atomic_fetch_sub(&s->used, bytes);
-}
-
-uint64_t shim_memory_regreet(struct shim_session *s)
-{
-	pthread_mutex_lock(&requesting);
-	if (s->page)
-		atomic_store(&s->page->lease, 0);
-	return s->used;
-}
-
-void shim_memory_regreeted(void)
-{
-	pthread_mutex_unlock(&requesting);
 }
 
 /* ---- holdings -------------------------------------------------------------- */
@@ -244,6 +228,5 @@ void shim_taken(struct shim_session *s, struct shim_held *held, int freed)
 void shim_memory_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	pthread_mutex_init(&requesting, NULL);
 	memset(bucket, 0, sizeof(bucket));
 }

@@ -51,24 +51,8 @@ struct shim_held *shim_take_context(CUcontext ctx);
 /* Its answer: the charge is returned, or it is remembered as before. */
 void shim_taken(struct shim_session *s, struct shim_held *held, int freed);
 
-/*
- * A kernel is about to be launched for the first time in the current context: its local memory, for
- * each thread that may be resident, as far as the context has none as large
- * yet.  0; -1: beyond the reservation (contexts.c).
- */
-int shim_local_charge(struct shim_session *s, CUfunction f);
-/* Bytes of local memory of each of its threads, as far as the driver says; 0: none. */
-uint32_t shim_local_bytes(CUfunction f);
-
 /* The current context, or NULL. */
 CUcontext shim_current(void);
-
-/*
- * Around a new HELLO: what this process holds, the lease given up.  Meanwhile
- * nothing is charged.  The pages's lease is the daemon's from here on.
- */
-uint64_t shim_memory_regreet(struct shim_session *s);
-void shim_memory_regreeted(void);
 
 /*
  * In a forked child: what its parent holds is not its own, and a lock may be one of a thread
@@ -87,17 +71,6 @@ void shim_current_pool_unknown(void);
 void shim_current_pool_forked(void);
 /* An asynchronous allocation is freed: to its pool. */
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
-
-/*
- * Around a module's load: its variables, and a cubin's code (module/footprint.c); of an image in
- * memory, or of a file that has been read (image.h).  -1: beyond the reservation.
- */
-struct shim_file;
-int shim_module_charge(const void *image, uint64_t *bytes);
-int shim_module_charge_file(const struct shim_file *file, uint64_t *bytes);
-/* The load's result; module: its handle when it succeeded. */
-/* ctx: goes with that context; NULL: a library. */
-void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcontext ctx);
 
 /*
  * One allocation: charge `bytes`, do `call`, remember `key` (valid after the
@@ -129,15 +102,5 @@ void shim_module_charged(CUresult rc, const void *module, uint64_t bytes, CUcont
 		shim_taken(s_, held_, rc_ == CUDA_SUCCESS); \
 		return rc_; \
 	} while (0)
-
-/* The value of a driver call made behind the closed barrier (barrier rule). */
-#define SHIM_IN_BARRIER(call) \
-	__extension__({ \
-		CUresult value_; \
-		shim_barrier_enter(0); \
-		value_ = (call); \
-		shim_barrier_leave(0); \
-		value_; \
-	})
 
 #endif

@@ -6,10 +6,11 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/context.h"
-#include "device/shim/kernel/loading.h"
 #include "device/shim/memory/charge.h"
-#include "device/shim/launch/pool.h"
+#include "device/shim/memory/local.h"
+#include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
 
 #define DEVICES_MAX 64
@@ -96,19 +97,15 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 static struct shim_held *part_from(CUcontext ctx)
 {
 	shim_context_gone(ctx);
-	shim_load_gone_context(ctx);
 	return shim_take_context(ctx);
 }
 
 static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
 {
-	if (is_gone) {
+	if (is_gone)
 		shim_context_destroyed(ctx);
-		shim_load_gone_context(ctx); /* what others have loaded meanwhile went with it, or
-						is loaded again */
-	} else {
+	else
 		shim_context_stays(ctx);
-	}
 	shim_taken(s, held, is_gone);
 }
 
@@ -120,7 +117,7 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 
 	if (!s || !ctx)
 		return SHIM_IN_BARRIER(real(ctx));
-	shim_launch_reap(s); /* no launch is measured without its context */
+	shim_upcalls->reap(s); /* no launch is measured without its context */
 	shim_barrier_enter(0);
 	held = part_from(ctx);
 	rc = real(ctx);
@@ -187,7 +184,7 @@ static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 	CUresult rc;
 
 	if (s)
-		shim_launch_reap(s);
+		shim_upcalls->reap(s);
 	shim_barrier_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	if (ctx)
@@ -223,7 +220,7 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 	CUresult rc;
 
 	if (s)
-		shim_launch_reap(s);
+		shim_upcalls->reap(s);
 	shim_barrier_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	before = unretain(dev);
@@ -255,27 +252,13 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 
 /* ---- limits ------------------------------------------------------------------ */
 
-/* Threads of the device that may be resident: each has a stack. */
-static uint64_t resident_threads(void)
-{
-	int sms = 0, threads = 0;
-	CUdevice dev;
-
-	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
-	    REAL(cuDeviceGetAttribute)(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, dev) ||
-	    REAL(cuDeviceGetAttribute)(&threads, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-				       dev))
-		return 0;
-	return (uint64_t)sms * (uint64_t)threads;
-}
-
 /* Device memory that a limit of this value makes a context take. */
 static uint64_t limit_bytes(CUlimit limit, size_t value)
 {
 	uint64_t each = 1, bytes;
 
 	if (limit == CU_LIMIT_STACK_SIZE)
-		each = resident_threads();
+		each = shim_resident_threads();
 	else if (limit != CU_LIMIT_MALLOC_HEAP_SIZE && limit != CU_LIMIT_PRINTF_FIFO_SIZE)
 		return 0;
 	return __builtin_mul_overflow(each, value, &bytes) ? UINT64_MAX : bytes;
@@ -331,49 +314,6 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	if (had)
 		shim_charge_record(s, kind, (uintptr_t)ctx, had, ctx, NULL);
 	return rc;
-}
-
-/* The driver takes a library's kernel for a function at a launch, not at every call. */
-uint32_t shim_local_bytes(CUfunction f)
-{
-	int bytes = 0;
-	CUdevice dev;
-
-	if (REAL(cuFuncGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f) == CUDA_SUCCESS)
-		return bytes > 0 ? (uint32_t)bytes : 0;
-	if (REAL(cuCtxGetDevice)(&dev) != CUDA_SUCCESS ||
-	    REAL(cuKernelGetAttribute)(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-				       (CUkernel)(uintptr_t)f, dev) != CUDA_SUCCESS)
-		return 0;
-	return bytes > 0 ? (uint32_t)bytes : 0;
-}
-
-/*
- * The driver makes room for a kernel's frames when it launches it, and keeps
- * it; what is within the limit of the stack is counted with that.
- */
-int shim_local_charge(struct shim_session *s, CUfunction f)
-{
-	CUcontext ctx = shim_current();
-	uint64_t had = 0, want, more;
-	uint32_t local = ctx ? shim_local_bytes(f) : 0;
-	size_t stack = 0;
-	int refused;
-
-	if (!local || REAL(cuCtxGetLimit)(&stack, CU_LIMIT_STACK_SIZE) != CUDA_SUCCESS ||
-	    local <= stack)
-		return 0;
-	want = resident_threads() * (local - stack);
-	/* Two threads at once may charge it twice, until the context goes: too much rather than too
-	 * little. */
-	shim_unhold(SHIM_CHARGE_LOCAL, (uintptr_t)ctx, &had, NULL);
-	more = want > had ? want - had : 0;
-	refused = !shim_charge(s, more);
-	if (!refused)
-		had += more;
-	if (had)
-		shim_charge_record(s, SHIM_CHARGE_LOCAL, (uintptr_t)ctx, had, ctx, NULL);
-	return refused ? -1 : 0;
 }
 
 /* ---- what the program is told -------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "device/shim/context/barrier.h"
 #include "device/shim/context/context.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"

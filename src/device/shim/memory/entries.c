@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The doors that allocate when they are called: linear memory, arrays, what others have made. */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
 

@@ -15,6 +15,8 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
 

@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
 

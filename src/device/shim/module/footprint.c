@@ -5,6 +5,8 @@
  * nor is that in fatbins, of which the driver loads what it likes.
  */
 #define _GNU_SOURCE
+#include "device/shim/module/footprint.h"
+
 #include <string.h>
 
 #include "device/fatbin/variables.h"

@@ -4,11 +4,13 @@
  * it lies (image.h).
  */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
 #include "device/shim/kernel/image.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/kernel/modules.h"
+#include "device/shim/module/footprint.h"
 #include "device/shim/session/session.h"
 #include "device/shim/base/shim.h"
 #include "device/shim/variant/variant.h"

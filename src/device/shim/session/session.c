@@ -10,21 +10,9 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "device/shim/launch/agent.h"
-#include "device/shim/session/api.h"
-#include "device/shim/variant/build.h"
-#include "device/shim/context/channels.h"
-#include "device/shim/launch/force.h"
-#include "device/shim/graph/graph.h"
-#include "device/shim/kernel/kernels.h"
-#include "device/shim/kernel/loading.h"
-#include "device/shim/memory/charge.h"
-#include "device/shim/kernel/modules.h"
-#include "device/shim/context/order.h"
 #include "device/shim/base/place.h"
-#include "device/shim/launch/pool.h"
-#include "device/shim/base/shim.h"
-#include "device/shim/kernel/summary.h"
+#include "device/shim/base/upcalls.h"
+#include "device/shim/session/api.h"
 
 #define CONNECT_TIMEOUT_MS 3000
 #define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
@@ -59,39 +47,28 @@ static void forget_in_child(void)
 	atomic_store(&shim_session_made, NULL);
 	atomic_store(&unmanaged, 0);
 	pthread_mutex_init(&making, NULL);
-	shim_api_forked();
-	shim_context_forked();
-	shim_kernels_forked();
-	shim_load_forked();
-	shim_graph_forked();
-	shim_modules_forked();
-	shim_build_forked();
-	shim_memory_forked();
-	shim_pools_forked();
-	shim_vmm_forked();
-	shim_blocked_forked();
-	shim_channels_forked();
-	shim_order_forked();
+	shim_upcalls->forked();
 }
 
 static void stop_at_exit(void)
 {
 	struct shim_session *s = atomic_load(&shim_session_made);
 
-	if (!s)
-		return;
-	shim_build_stop();
-	shim_agent_stop(s);
-	shim_summary_write();
+	if (s)
+		shim_upcalls->session_ends(s);
 }
 
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err)
 {
 	struct gs_client_grant grant;
-	uint64_t used = shim_memory_regreet(s);
 
-	if (gs_client_connect(s->client, used, timeout_ms, &s->refused, err) < 0) {
-		shim_memory_regreeted();
+	/* Meanwhile nothing is charged.  The daemon hears what is in use, and what is left of the
+	 * lease is its own again. */
+	pthread_mutex_lock(&s->requesting);
+	if (s->page)
+		atomic_store(&s->page->lease, 0);
+	if (gs_client_connect(s->client, s->used, timeout_ms, &s->refused, err) < 0) {
+		pthread_mutex_unlock(&s->requesting);
 		shim_log("%s", err->text);
 		return -1;
 	}
@@ -105,7 +82,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	s->reservation = grant.reservation;
 	s->context_memory = grant.context_memory;
 	s->connected = 1;
-	shim_memory_regreeted();
+	pthread_mutex_unlock(&s->requesting);
 	shim_api_repeat(s);
 	return 0;
 }
@@ -195,8 +172,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	s->client = gs_client_create(&options);
 	if (!s->client)
 		goto fail;
-	/* First: it is slower once the agent's thread is there. */
-	shim_order_begin();
+	pthread_mutex_init(&s->requesting, NULL);
 	s->alone = !socket;
 	s->variant_min_ns = s->alone ? 0 : VARIANT_MIN_NS; /* the daemon says it */
 	s->force = force;
@@ -210,8 +186,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		s->page = gs_client_page(s->client);
 		gs_page_store(s->page->grant, s->alone);
 	}
-	shim_launch_init(s->page);
-	if (shim_agent_start(s) < 0) {
+	if (shim_upcalls->session_begins(s) < 0) {
 		gs_fail(&err, "it can have no thread more");
 		goto fail;
 	}

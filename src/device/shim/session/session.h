@@ -6,21 +6,17 @@
 #ifndef GPUSHARE_SHIM_SESSION_H
 #define GPUSHARE_SHIM_SESSION_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "device/shim/base/shim.h"
+#include "device/shim/session/force_plan.h"
 #include "gpushare/client/client.h"
-
-/* What force.h does. */
-struct shim_force_plan {
-	enum { SHIM_FORCE_PERIOD, SHIM_FORCE_TASKS, SHIM_FORCE_SEED } kind;
-	uint64_t value; /* ns (0: never), block-tasks, the seed */
-};
 
 struct shim_session {
 	/* What launches read. */
 	_Alignas(SHIM_LINE) struct gs_page *page;
-	int alone;               /* there is to be no daemon: the agent plays it (force.h) */
+	int alone;               /* there is to be no daemon: the agent plays it (force_plan.h) */
 	_Atomic int connected;   /* a daemon manages us */
 	_Atomic uint32_t absent; /* enum gs_absent */
 	_Atomic uint32_t signal; /* enum gs_signal */
@@ -38,9 +34,11 @@ struct shim_session {
 	_Atomic uint32_t kernels;        /* numbers given out */
 	int refused;                     /* by the daemon that answered last */
 	_Atomic int stopping;
+	pthread_mutex_t requesting; /* whoever asks the daemon for memory, and a new HELLO */
 };
 
-/* NULL: this process is not gpushare's (neither GPUSHARE_SOCKET nor force.h), leave it alone. */
+/* NULL: this process is not gpushare's (neither GPUSHARE_SOCKET nor force_plan.h), leave it alone.
+ */
 struct shim_session *shim_session(void);
 
 /* The session if there is one already; never makes one. */

@@ -12,8 +12,10 @@
 
 #include "common/clock.h"
 #include "common/thread.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/kernel/loading.h"
-#include "device/shim/memory/charge.h"
+#include "device/shim/memory/local.h"
 #include "device/shim/variant/recipe.h"
 
 /* So many kernels may wait for their variants. */

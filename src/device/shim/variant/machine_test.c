@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "device/cubin/cubin.h"
 #include "device/ptx/guard.h"
+#include "device/shim/context/barrier.h"
 #include "device/shim/variant/machine_code.h"
 
 #define THREADS 64

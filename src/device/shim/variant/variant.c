@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/shim/memory/charge.h"
+#include "device/shim/memory/local.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/session/session.h"
 

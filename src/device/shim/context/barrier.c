@@ -9,6 +9,8 @@
  * held.  Both sequentially consistent, so one of the two sees the other.
  */
 #define _GNU_SOURCE
+#include "device/shim/context/barrier.h"
+
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -16,11 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/base/capture.h"
 #include "device/shim/context/patience.h"
-#include "device/shim/launch/pool.h"
+#include "device/shim/session/session.h"
+#include "device/shim/base/upcalls.h"
 
-/* [0]: every hold and call, [1]: those of the legacy default stream. */
-_Atomic uint32_t shim_held[2]; /* forward.S reads [1] */
+/* As shim_held: [0] all calls, [1] those of the legacy default stream. */
 static _Atomic uint32_t barrier[2];
 static __thread uint32_t
 	own_barrier; /* of barrier[0]: closed by this thread, which may begin a hold behind it */
@@ -122,11 +125,6 @@ void shim_blocked_end(CUstream stream, int legacy)
 	drop(&shim_held[0]);
 }
 
-int shim_blocked_is_legacy(void)
-{
-	return atomic_load(&shim_held[1]) != 0;
-}
-
 /* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long
  * that takes. */
 static int wait_for_none(int only_legacy, struct shim_patience *p)
@@ -143,7 +141,7 @@ static int wait_for_none(int only_legacy, struct shim_patience *p)
 		if (s && (s->stopping || (p && shim_patience_ends(p, s))))
 			break;
 		/* The GPU ends a hold without telling: look, then nap. */
-		shim_launch_reap(s);
+		shim_upcalls->reap(s);
 		futex_sleep(&shim_held[only_legacy], out);
 	}
 	shim_capture_restore(mode);
