@@ -123,9 +123,15 @@ static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunch
 	return shim_load_leave(&l, rc);
 }
 
-/* Every field by its name: if any is left out, the compiler clears the whole by a string operation,
- * which takes longer. */
-static APART CUresult launch_requested(KERNEL_ARGS, void **extra)
+#ifdef SHIM_REAL_WATCHED
+#define FOUND() REAL(cuLaunchKernel)
+#else
+#define FOUND() atomic_load_explicit(&shim_launch_found, memory_order_relaxed)
+#endif
+
+/* Another thread's untracked launch, or what is more than that.  Every field by its name: if any is
+ * left out, the compiler clears the whole by a string operation, which takes longer. */
+static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 {
 	struct shim_request r = {
 		.f = f,
@@ -143,31 +149,20 @@ static APART CUresult launch_requested(KERNEL_ARGS, void **extra)
 		.time = NULL,
 		.tasks = 0,
 	};
-
-	if (!atomic_load_explicit(&shim_launch_found, memory_order_relaxed))
-		atomic_store_explicit(&shim_launch_found, REAL(cuLaunchKernel),
-				      memory_order_relaxed);
-	return shim_launch(&r);
-}
-
-#ifdef SHIM_REAL_WATCHED
-#define FOUND() REAL(cuLaunchKernel)
-#else
-#define FOUND() atomic_load_explicit(&shim_launch_found, memory_order_relaxed)
-#endif
-
-static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
-{
 	__typeof__(&cuLaunchKernel) real = FOUND();
+	CUfunction direct = NULL;
 	struct shim_context *c;
 	struct shim_section p;
-	CUfunction direct = NULL;
 	CUresult rc;
 
 	if (real && !owned_here())
 		direct = may_go_untracked(&c, f, TASKS, shim_dims(bx, by, bz, TASKS), stream, NULL);
-	if (SHIM_RARELY(!direct))
-		return launch_requested(KERNEL, extra);
+	if (SHIM_RARELY(!direct)) {
+		if (!real)
+			atomic_store_explicit(&shim_launch_found, REAL(cuLaunchKernel),
+					      memory_order_relaxed);
+		return shim_launch(&r);
+	}
 	shim_order_enter(&p, c, stream, 0, 0);
 	rc = real(direct, DIMS, extra);
 	shim_order_leave(&p);

@@ -12,10 +12,6 @@
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/variant/variant.h"
 
-/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
- * slice is spent awake. */
-#define SHIM_GRANT_SPIN_NS (200ull * 1000)
-
 struct shim_transform;
 
 /* The program's grid and blocks, dynamic shared memory, and the blocks that the GPU holds at once.
@@ -142,15 +138,6 @@ unsigned int shim_launch_queued_unknown(void);
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown);
 /* The same of this stream alone; threads' default streams are told apart by nobody. */
 uint64_t shim_launch_queued_in(CUstream stream, unsigned int *unknown);
-
-/* Take a PREP or READY slot to RUNNING if this client holds the time slice: 1 if it did. */
-int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from);
-
-/* Launch the variant in that grid, with its parameters and attributes; the context is current. */
-CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
-
-/* Launch the variant (first or again) in `stream`; the context must be current. */
-CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
 /* Device addresses of the launch's slot and control block. */
 CUdeviceptr shim_launch_slot(const struct shim_launch *l, size_t offset);

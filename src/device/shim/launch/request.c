@@ -11,10 +11,13 @@
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/variant/transforms.h"
+#include "device/shim/variant/build.h"
 #include "device/shim/context/order.h"
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/untracked.h"
 #include "device/shim/base/wraps.h"
+
+_Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
 
 /*
  * A shorter kernel is not worth evicting: it leaves by itself about as soon
@@ -30,6 +33,24 @@
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
 /* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
 #define SIGNAL_NS 7000
+
+uint64_t shim_request_tasks(const struct shim_request *r)
+{
+	return r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+}
+
+struct shim_seen shim_request_seen(const struct shim_request *r)
+{
+	struct shim_seen seen = { r->block[0] * r->block[1] * r->block[2], r->shared, 0 };
+
+	for (unsigned int i = 0; r->config && r->config->attrs && i < r->config->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &r->config->attrs[i].value;
+
+		if (r->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			seen.cluster = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
+	}
+	return seen;
+}
 
 uint64_t shim_request_ps(const struct shim_request *r)
 {
@@ -204,8 +225,10 @@ static int is_equipped(struct shim_launch *l)
 	return (is ? is : l->transform->equip(l->ctx, 1)) > 0;
 }
 
-enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
-				   const struct shim_request *r)
+/* May this launch be evicted?  NONE: it is packed, what its control block needs is in l->write, and
+ * its stream is blocked.  Otherwise it goes as written, and the slot says why. */
+static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
+			     const struct shim_request *r)
 {
 	struct shim_kernel *k = l->kernel;
 	struct shim_variant *v = shim_variant_in(k->code, l->ctx);
@@ -257,4 +280,51 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 	if (!task_ns)
 		return 0;
 	return (task_ns > deaf_ns ? task_ns : deaf_ns) + SIGNAL_NS;
+}
+
+void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
+			  struct shim_kernel *k, const struct shim_request *r)
+{
+	uint64_t n = atomic_fetch_add(&r->time->tracked, 1) + shim_time_untracked(r->time);
+	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
+	uint32_t dims = r->graph ? 0 :
+				   gs_slot_dims(r->block[0], r->block[1], r->block[2],
+						shim_size(shim_request_tasks(r)));
+	enum ptx_reason why;
+	uint64_t untracked_ns, seq;
+
+	l->ctx = c;
+	l->kernel = k;
+	l->time = r->time;
+	l->nt = shim_request_tasks(r);
+	l->tasks = r->tasks;
+	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
+	why = block(s, l, r);
+	l->evictable = why == PTX_REASON_NONE;
+	if (why == PTX_REASON_NOT_BUILT) {
+		struct shim_seen seen = shim_request_seen(r);
+
+		shim_build_consider(s, k, c, r->time, &seen, takes_ns);
+	}
+	if (l->evictable) {
+		atomic_fetch_add(&k->evictable_launches, 1);
+	} else {
+		l->variant = NULL;
+		atomic_store_explicit(&k->why, why, memory_order_relaxed);
+	}
+	gs_page_store(l->slot->started, 0);
+	/* First: GS_SLOT_TIMED goes. */
+	gs_page_store(l->slot->flags,
+		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
+			      dims << GS_SLOT_DIMS_SHIFT);
+	gs_page_store(l->slot->kernel, k->code->number);
+	gs_page_store(l->slot->nt, l->nt);
+	gs_page_store(l->slot->done, 0);
+	gs_page_store(l->slot->alone_ns, takes_ns);
+	gs_page_store(l->slot->evictions, 0);
+	seq = shim_untracked_number(l->evictable, &untracked_ns);
+	/* Preemptible launches have no field for this time; the next untracked launch reports it.
+	 */
+	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : untracked_ns);
+	gs_page_store(l->slot->seq, seq);
 }

@@ -7,6 +7,7 @@
 #define GPUSHARE_SHIM_REQUEST_H
 
 #include "device/shim/launch/pool.h"
+#include "device/shim/variant/recipe.h"
 
 struct shim_request {
 	CUfunction f;
@@ -27,6 +28,12 @@ struct shim_request {
 /* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
 CUresult shim_launch(struct shim_request *r);
 
+/* Blocks of its grid; of a graph 1. */
+uint64_t shim_request_tasks(const struct shim_request *r);
+
+/* What the making of a variant wants to know of it. */
+struct shim_seen shim_request_seen(const struct shim_request *r);
+
 /* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
 uint64_t shim_request_ps(const struct shim_request *r);
 
@@ -34,13 +41,13 @@ uint64_t shim_request_ps(const struct shim_request *r);
 int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
 
 /*
- * May this launch be evicted?  NONE: it is packed, what its control block needs
- * is in l->write, and the hold has begun (context/barrier.h).  Otherwise it goes as it is,
- * and the slot says why, for the kernel's report.  l->gated: the barrier is closed
+ * Fills in launch l and its slot.  Either it may be evicted: then it is packed, what its control
+ * block needs is in l->write, and its stream is blocked (context/barrier.h).  Otherwise it goes as
+ * written, and the slot says why, for the kernel's report.  l->in_barrier: the barrier is closed
  * for it, which the caller opens.
  */
-enum ptx_reason shim_request_block(struct shim_session *s, struct shim_launch *l,
-				   const struct shim_request *r);
+void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
+			  struct shim_kernel *k, const struct shim_request *r);
 
 /*
  * Would a kernel with so much local memory of a thread make the context's grow, as far as is known?
