@@ -134,14 +134,14 @@ static void set_limit(struct agent *a, struct shim_launch *l, int leave)
 	struct shim_signal to;
 	uint32_t value;
 
-	l->transform->signal(l, &to);
+	l->as.transform->signal(l, &to);
 	value = leave ? to.leave : to.stay;
 	if (a->limit_ctx != l->ctx)
 		flush_limits(a);
 	a->limit_ctx = l->ctx;
 	__atomic_store_n(to.image, value, __ATOMIC_RELEASE);
 	a->nlimit = shim_write_op(a->limit, a->nlimit, 32, to.word, value);
-	l->unsettled |= leave;
+	l->eviction.unsettled |= leave;
 }
 
 /*
@@ -155,21 +155,22 @@ static void signal_eviction(struct agent *a, struct shim_launch *l, uint64_t now
 {
 	int started = gs_page_load(l->slot->started) != 0;
 
-	if (l->signalled_ns &&
-	    (now - l->signalled_ns < RESEND_NS || (!started && l->signals >= SIGNALS_UNSTARTED)))
+	if (l->eviction.signalled_ns && (now - l->eviction.signalled_ns < RESEND_NS ||
+					 (!started && l->eviction.signals >= SIGNALS_UNSTARTED)))
 		return;
-	if (!l->proxy || !started || (l->signalled_ns && l->transform->doubtful_proxy))
+	if (!l->as.proxy || !started ||
+	    (l->eviction.signalled_ns && l->as.transform->doubtful_proxy))
 		set_limit(a, l, 1);
-	l->signals = started ? 0 : l->signals + 1;
-	l->signalled_ns = now;
+	l->eviction.signals = started ? 0 : l->eviction.signals + 1;
+	l->eviction.signalled_ns = now;
 }
 
 /* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
 static void call_back(struct agent *a, struct shim_launch *l)
 {
 	set_limit(a, l, 0);
-	l->signalled_ns = 0;
-	l->signals = 0;
+	l->eviction.signalled_ns = 0;
+	l->eviction.signals = 0;
 }
 
 /*
@@ -190,7 +191,7 @@ static CUresult settle_limit(struct agent *a, struct shim_launch *l)
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->event[SHIM_SETTLED], 0);
 	if (rc == CUDA_SUCCESS)
-		l->unsettled = 0;
+		l->eviction.unsettled = 0;
 	return rc;
 }
 
@@ -200,13 +201,13 @@ static CUresult lift_limit(struct agent *a, struct shim_launch *l)
 	struct shim_signal to;
 	CUresult rc = CUDA_SUCCESS;
 
-	l->signalled_ns = 0;
-	l->signals = 0;
-	l->transform->signal(l, &to);
-	if (l->unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
+	l->eviction.signalled_ns = 0;
+	l->eviction.signals = 0;
+	l->as.transform->signal(l, &to);
+	if (l->eviction.unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
 		rc = settle_limit(a, l);
 	if (rc == CUDA_SUCCESS)
-		rc = l->transform->resume(a->session, l);
+		rc = l->as.transform->resume(a->session, l);
 	if (rc == CUDA_SUCCESS && gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
 		gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
 	return rc;
@@ -292,7 +293,7 @@ static void read_slot(struct agent *a, struct shim_launch *l, uint64_t now, uint
 			signal_eviction(a, l, now);
 		*nap = NAP_EVICTING_NS;
 	}
-	if (state == GS_K_RUNNING && l->signalled_ns)
+	if (state == GS_K_RUNNING && l->eviction.signalled_ns)
 		call_back(a, l);
 	a->waits |= state == GS_K_READY;
 	if (state == GS_K_READY && !l->progress.left_ns)

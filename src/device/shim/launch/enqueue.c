@@ -59,46 +59,54 @@ static void take_events(struct shim_launch *l)
 /* Timing events around the kernel; without them it is merely not timed. */
 static void sample_begin(struct shim_launch *l, CUstream stream)
 {
-	if (!l->sampled)
+	if (!l->watch.sampled)
 		return;
 	if (l->watch.ctx != l->ctx)
 		take_events(l);
 	if (l->watch.ctx != l->ctx || REAL(cuEventRecord)(l->watch.begin, stream) != CUDA_SUCCESS)
-		l->sampled = SHIM_UNTIMED;
+		l->watch.sampled = SHIM_UNTIMED;
 }
 
 static void sample_end(struct shim_launch *l, CUstream stream)
 {
-	if (l->sampled && REAL(cuEventRecord)(l->watch.end, stream) != CUDA_SUCCESS)
-		l->sampled = SHIM_UNTIMED;
+	if (l->watch.sampled && REAL(cuEventRecord)(l->watch.end, stream) != CUDA_SUCCESS)
+		l->watch.sampled = SHIM_UNTIMED;
 }
 
 CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
 {
 	void *extra[] = {
 		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->packed.bytes,
+		l->as.packed.bytes,
 		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->packed.len,
+		&l->as.packed.len,
 		CU_LAUNCH_PARAM_END,
 	};
-	const unsigned int *block = l->dims.block;
+	const unsigned int *block = l->as.dims.block;
 	CUlaunchConfig config = {
-		grid[0],  grid[1],        grid[2], block[0],         block[1],
-		block[2], l->dims.shared, stream,  l->attributes.of, l->attributes.n,
+		grid[0],
+		grid[1],
+		grid[2],
+		block[0],
+		block[1],
+		block[2],
+		l->as.dims.shared,
+		stream,
+		l->as.attributes.of,
+		l->as.attributes.n,
 	};
 
-	if (l->attributes.n)
-		return REAL(cuLaunchKernelEx)(&config, l->variant->f, NULL, extra);
-	return REAL(cuLaunchKernel)(l->variant->f, grid[0], grid[1], grid[2], block[0], block[1],
-				    block[2], l->dims.shared, stream, NULL, extra);
+	if (l->as.attributes.n)
+		return REAL(cuLaunchKernelEx)(&config, l->as.variant->f, NULL, extra);
+	return REAL(cuLaunchKernel)(l->as.variant->f, grid[0], grid[1], grid[2], block[0], block[1],
+				    block[2], l->as.dims.shared, stream, NULL, extra);
 }
 
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	CUresult rc = shim_force_arm(shim_session_peek(), l);
 
-	return rc == CUDA_SUCCESS ? l->transform->launch(l, stream) : rc;
+	return rc == CUDA_SUCCESS ? l->as.transform->launch(l, stream) : rc;
 }
 
 static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_request *r)
@@ -106,9 +114,9 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	uint32_t *done = &l->ctx->image[l->index].done;
 	CUresult rc = CUDA_SUCCESS;
 
-	l->guard.ends = *done + 1;
-	if (l->nwrite)
-		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->nwrite, l->write, 0);
+	l->as.guard.ends = *done + 1;
+	if (l->as.nwrite)
+		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->as.nwrite, l->as.write, 0);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_begin(l, r->stream);
@@ -118,7 +126,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
 					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
-					    *done = l->guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
+					    *done = l->as.guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
 static CUresult enqueue_as_is(struct shim_session *s, struct shim_launch *l,
@@ -145,12 +153,12 @@ CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struc
 
 	l->beside = (uint8_t)gs_page_load(s->page->beside);
 	if (l->beside == GS_BESIDE_SLICED && shim_time_is_settled(l->time))
-		l->sampled = SHIM_UNTIMED;
-	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->legacy);
+		l->watch.sampled = SHIM_UNTIMED;
+	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->streams.legacy);
 	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(s, l, r);
 	shim_order_leave(&p);
 	if (rc == CUDA_SUCCESS && l->in_barrier) {
-		shim_request_grown(l->ctx, l->evictable ? l->variant->local_bytes :
+		shim_request_grown(l->ctx, l->evictable ? l->as.variant->local_bytes :
 							  l->kernel->local_bytes[r->graph != NULL]);
 		if (r->graph)
 			shim_graph_went(l->kernel);
@@ -163,7 +171,7 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_section p;
 
-	shim_order_enter(&p, l->ctx, r->stream, 1, l->legacy);
+	shim_order_enter(&p, l->ctx, r->stream, 1, l->streams.legacy);
 	if (shim_preenqueued_wait(l, r->stream))
 		rc = enqueue_evictable(l, r);
 	shim_order_leave(&p);
@@ -188,12 +196,12 @@ static int end_wait(struct shim_launch *l, const struct shim_request *r)
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r)
 {
 	if (l->evictable)
-		l->transform->forget(l);
+		l->as.transform->forget(l);
 	if (l->preenqueued && end_wait(l, r)) {
 		atomic_store(&l->enqueued, 1);
 		return;
 	}
 	if (l->evictable)
-		shim_blocked_end(l->stream, l->legacy);
+		shim_blocked_end(l->streams.blocked, l->streams.legacy);
 	shim_launch_drop(l);
 }

@@ -46,7 +46,7 @@ static void told(void *user)
 
 	struct shim_signal to;
 
-	l->transform->signal(l, &to);
+	l->as.transform->signal(l, &to);
 	__atomic_store_n(to.image, to.leave, __ATOMIC_RELEASE);
 	gs_slot_move(l->slot, GS_K_RUNNING, GS_K_TOEVICT);
 }
@@ -64,7 +64,7 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		shim_notice("evictions after block-tasks need the emulated device");
 		return CUDA_ERROR_NOT_FOUND;
 	}
-	l->transform->signal(l, &to);
+	l->as.transform->signal(l, &to);
 	return emulated->watch(to.counter, done + distance(&s->force, l, done), to.word, to.leave,
 			       told, l);
 }

@@ -109,18 +109,19 @@ static uint32_t unit_of(const struct shim_launch *l)
 						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
 	uint32_t unit = 1;
 
-	if (!l->variant->by_cluster)
+	if (!l->as.variant->by_cluster)
 		return 1;
-	for (unsigned int i = 0; i < l->attributes.n; i++) {
-		const CUlaunchAttributeValue *v = &l->attributes.of[i].value;
+	for (unsigned int i = 0; i < l->as.attributes.n; i++) {
+		const CUlaunchAttributeValue *v = &l->as.attributes.of[i].value;
 
-		if (l->attributes.of[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+		if (l->as.attributes.of[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
 			return v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
 	}
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		int n = 0;
 
-		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->variant->f) == CUDA_SUCCESS && n > 0)
+		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->as.variant->f) == CUDA_SUCCESS &&
+		    n > 0)
 			unit *= (uint32_t)n;
 	}
 	return unit;
@@ -128,9 +129,9 @@ static uint32_t unit_of(const struct shim_launch *l)
 
 static void put_guard(struct shim_launch *l, uint64_t base)
 {
-	const struct gs_guard guard = { word_of(l), base, l->guard.group };
+	const struct gs_guard guard = { word_of(l), base, l->as.guard.group };
 
-	memcpy(l->packed.bytes + l->variant->params.ctl_offset, &guard, sizeof(guard));
+	memcpy(l->as.packed.bytes + l->as.variant->params.ctl_offset, &guard, sizeof(guard));
 }
 
 static CUdeviceptr started_of(const struct shim_launch *l)
@@ -146,9 +147,9 @@ static int has_watcher(const struct shim_session *s, const struct shim_launch *l
 
 static int fits(struct shim_launch *l)
 {
-	l->guard.unit = unit_of(l);
-	l->guard.group = l->variant->group;
-	return l->guard.unit && l->nt / l->guard.unit <= UINT32_MAX;
+	l->as.guard.unit = unit_of(l);
+	l->as.guard.group = l->as.variant->group;
+	return l->as.guard.unit && l->nt / l->as.guard.unit <= UINT32_MAX;
 }
 
 static void prepare(const struct shim_session *s, struct shim_launch *l)
@@ -156,12 +157,12 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	uint32_t *upper = &l->ctx->guards->upper[l->index];
 	unsigned int n = 0;
 
-	l->proxy = (uint8_t)has_watcher(s, l);
+	l->as.proxy = (uint8_t)has_watcher(s, l);
 	put_guard(l, 0);
 	/* The slot's last launch may have been told to leave as it ended. */
 	if (__atomic_exchange_n(upper, 0, __ATOMIC_ACQ_REL))
-		n = shim_write_op(l->write, n, 64, word_of(l), 0);
-	l->nwrite = shim_write_op(l->write, n, 32, started_of(l), 1);
+		n = shim_write_op(l->as.write, n, 64, word_of(l), 0);
+	l->as.nwrite = shim_write_op(l->as.write, n, 32, started_of(l), 1);
 }
 
 /* Without one, the agent tells. */
@@ -170,7 +171,7 @@ static void launch_watcher(struct shim_launch *l)
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
-	void *params[] = { &word, &slot, &done, &l->guard.ends };
+	void *params[] = { &word, &slot, &done, &l->as.guard.ends };
 	CUresult rc = CUDA_SUCCESS;
 
 	if (l->preenqueued) /* as its kernel does */
@@ -179,7 +180,7 @@ static void launch_watcher(struct shim_launch *l)
 			GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ);
 	if (rc != CUDA_SUCCESS || REAL(cuLaunchKernel)(g->watch, 1, 1, 1, 1, 1, 1, 0, g->watchers,
 						       params, NULL) != CUDA_SUCCESS)
-		l->proxy = 0;
+		l->as.proxy = 0;
 }
 
 static CUresult launch(struct shim_launch *l, CUstream stream)
@@ -187,18 +188,18 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
-	uint32_t group = l->guard.group;
-	void *end[] = { &word, &slot, &done, &l->nt, &l->guard.unit, &group };
+	uint32_t group = l->as.guard.group;
+	void *end[] = { &word, &slot, &done, &l->nt, &l->as.guard.unit, &group };
 	CUresult rc = CUDA_SUCCESS;
 
-	if (l->proxy)
+	if (l->as.proxy)
 		launch_watcher(l);
 	if (g->seen[l->index])
 		rc = REAL(cuMemsetD8Async)(word + GS_GUARD_SEEN_AT, 0,
 					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
 	g->seen[l->index] = group != 0;
 	if (rc == CUDA_SUCCESS)
-		rc = shim_launch_packed(l, l->dims.grid, stream);
+		rc = shim_launch_packed(l, l->as.dims.grid, stream);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0,
 					  stream, end, NULL);
@@ -251,21 +252,21 @@ static uint64_t deaf_blocks(struct shim_launch *l, uint64_t done)
 		n = deaf_ns(l) * 1000 / l->time->tpt_ps;
 	else if (p->left_ns && got_too_little(l, done))
 		n *= 2;
-	p->deaf = n > l->dims.workers ? n : l->dims.workers;
+	p->deaf = n > l->as.dims.workers ? n : l->as.dims.workers;
 	return p->deaf;
 }
 
 static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 {
 	CUstreamBatchMemOpParams write[2];
-	uint64_t units = (l->nt + l->guard.unit - 1) / l->guard.unit, done = finished(l), n;
+	uint64_t units = (l->nt + l->as.guard.unit - 1) / l->as.guard.unit, done = finished(l), n;
 
 	(void)s;
-	n = (done + deaf_blocks(l, done) + l->guard.unit - 1) / l->guard.unit;
+	n = (done + deaf_blocks(l, done) + l->as.guard.unit - 1) / l->as.guard.unit;
 	n = n < units ? n : units;
-	put_guard(l, done / l->guard.unit);
+	put_guard(l, done / l->as.guard.unit);
 	shim_write_op(write, 0, 64, word_of(l),
-		      (n + (1ull << l->guard.group) - 1) >> l->guard.group);
+		      (n + (1ull << l->as.guard.group) - 1) >> l->as.guard.group);
 	shim_write_op(write, 1, 32, started_of(l), 1);
 	return REAL(cuStreamBatchMemOp_v2)(l->ctx->relaunch, 2, write, 0);
 }

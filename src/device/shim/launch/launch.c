@@ -48,9 +48,9 @@ static void take_channels(struct shim_session *s, struct shim_launch *l,
 		branches = SHIM_CONNECTIONS_N; /* not known, or as good as */
 	if (branches > 1) {
 		shim_channels_fork(s, branches - 1);
-		l->branches = branches - 1;
+		l->streams.branches = branches - 1;
 	}
-	l->in = shim_channel_enter(s, r->stream);
+	l->streams.in = shim_channel_enter(s, r->stream);
 }
 
 static CUfunction function_of(const struct shim_kernel *k)
@@ -149,7 +149,7 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 	}
 	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = shim_enqueue(s, l, r);
-	in = l->in; /* once it is enqueued, the launch may be over and another's */
+	in = l->streams.in; /* once it is enqueued, the launch may be over and another's */
 	if (l->in_barrier)
 		shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS) {

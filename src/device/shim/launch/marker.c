@@ -25,7 +25,7 @@ void shim_marker_choose(struct shim_session *s, struct shim_launch *l)
 	shim_launch_reap(s);
 	if (!shim_launch_is_alone(l))
 		return;
-	l->sampled = SHIM_UNTIMED;
+	l->watch.sampled = SHIM_UNTIMED;
 	atomic_store(&polled, l);
 }
 

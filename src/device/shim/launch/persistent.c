@@ -40,9 +40,9 @@ static uint32_t aim_ns(const struct shim_session *s)
 static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 {
 	if (s->signal != GS_SIGNAL_AUTO)
-		return s->signal == GS_SIGNAL_PROXY && l->dims.workers > 1;
-	return l->dims.workers >= 2 * (unsigned int)l->ctx->sms &&
-	       l->nt / l->dims.workers >= PROXY_WAVES;
+		return s->signal == GS_SIGNAL_PROXY && l->as.dims.workers > 1;
+	return l->as.dims.workers >= 2 * (unsigned int)l->ctx->sms &&
+	       l->nt / l->as.dims.workers >= PROXY_WAVES;
 }
 
 /*
@@ -57,33 +57,33 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	uint32_t aim = aim_ns(s);
 	unsigned int n = 0;
 
-	l->proxy = (uint8_t)has_proxy(s, l);
-	memcpy(l->packed.bytes + l->variant->params.ctl_offset, &ctl, sizeof(ctl));
+	l->as.proxy = (uint8_t)has_proxy(s, l);
+	memcpy(l->as.packed.bytes + l->as.variant->params.ctl_offset, &ctl, sizeof(ctl));
 #define UPDATE(bits, field, v) \
 	do { \
 		if (image->field != (v)) { \
 			image->field = (v); \
-			n = shim_write_op(l->write, n, bits, \
+			n = shim_write_op(l->as.write, n, bits, \
 					  shim_launch_ctl(l, offsetof(struct gs_ctl, field)), \
 					  (v)); \
 		} \
 	} while (0)
 	UPDATE(64, total, l->nt);
-	UPDATE(32, nctaid[0], l->dims.grid[0]);
-	UPDATE(32, nctaid[1], l->dims.grid[1]);
-	UPDATE(32, nctaid[2], l->dims.grid[2]);
-	UPDATE(32, workers, l->dims.workers);
-	UPDATE(32, proxy, l->proxy);
+	UPDATE(32, nctaid[0], l->as.dims.grid[0]);
+	UPDATE(32, nctaid[1], l->as.dims.grid[1]);
+	UPDATE(32, nctaid[2], l->as.dims.grid[2]);
+	UPDATE(32, workers, l->as.dims.workers);
+	UPDATE(32, proxy, l->as.proxy);
 	UPDATE(32, chunk_ns, aim);
 	/* The last launch of this block may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
-	l->nwrite = n;
+	l->as.nwrite = n;
 }
 
 static CUresult launch(struct shim_launch *l, CUstream stream)
 {
-	const unsigned int grid[3] = { l->dims.workers, 1, 1 };
+	const unsigned int grid[3] = { l->as.dims.workers, 1, 1 };
 
 	return shim_launch_packed(l, grid, stream);
 }

@@ -54,9 +54,9 @@ static int is_near(struct shim_launch *l)
 {
 	uint64_t now = gs_clock_ns();
 
-	if (!l->done_ns)
-		l->done_ns = now;
-	return now - l->done_ns < EVENT_LATE_NS;
+	if (!l->watch.done_ns)
+		l->watch.done_ns = now;
+	return now - l->watch.done_ns < EVENT_LATE_NS;
 }
 
 static void learn_time(struct shim_launch *l, uint64_t ns)
@@ -65,9 +65,9 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 	uint32_t beside = l->beside ? l->beside : gs_page_load(page->beside);
 	uint64_t ps = (uint64_t)((double)ns * 1e3 / (double)l->tasks), was;
 
-	was = shim_time_learn(l->time, ps, l->sampled, shared, beside);
+	was = shim_time_learn(l->time, ps, l->watch.sampled, shared, beside);
 	if (!beside)
-		shim_variant_timed(l->kernel->code, l->ctx, !l->variant, l->time->dims, ps);
+		shim_variant_timed(l->kernel->code, l->ctx, !l->as.variant, l->time->dims, ps);
 	if (was)
 		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)
@@ -81,7 +81,8 @@ static int learn(struct shim_launch *l)
 	float ms = 0;
 	CUresult rc;
 
-	if (!l->sampled || gs_page_load(l->slot->evictions) || !l->nt || !shim_context_use(l->ctx))
+	if (!l->watch.sampled || gs_page_load(l->slot->evictions) || !l->nt ||
+	    !shim_context_use(l->ctx))
 		return 1;
 	shim_capture_relax(&mode);
 	rc = REAL(cuEventElapsedTime_v2)(&ms, l->watch.begin, l->watch.end);
@@ -98,7 +99,7 @@ static int learn(struct shim_launch *l)
 static void end_blocked(struct shim_launch *l)
 {
 	if (l->evictable)
-		shim_blocked_end(l->stream, l->legacy);
+		shim_blocked_end(l->streams.blocked, l->streams.legacy);
 	l->evictable = 0;
 }
 
@@ -190,9 +191,9 @@ void shim_launch_drop(struct shim_launch *l)
 	if (l->queued.unknown)
 		atomic_fetch_sub(&queued_unknown, 1);
 	l->queued.unknown = 0;
-	if (l->branches)
-		shim_channels_join(l->branches);
-	l->branches = 0;
+	if (l->streams.branches)
+		shim_channels_join(l->streams.branches);
+	l->streams.branches = 0;
 	l->enqueued = 0;
 	l->preenqueued = 0;
 	shim_marker_forget(l);
@@ -290,7 +291,7 @@ void shim_launch_init(struct gs_page *of)
 	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		pool[i].queued.ns = pool[i].queued.unknown = 0;
-		pool[i].branches = 0;
+		pool[i].streams.branches = 0;
 		pool[i].index = i;
 		pool[i].slot = &of->slot[i];
 		atomic_store(&pool[i].taken, SHIM_FREE);
@@ -323,13 +324,13 @@ static struct shim_launch *try_take(void)
 		if (i < WINDOW)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
-		l->sampled = SHIM_UNTIMED;
+		l->watch.sampled = SHIM_UNTIMED;
 		l->evictable = l->in_barrier = l->preenqueued = l->beside = 0;
-		l->done_ns = 0;
-		l->in = NULL;
-		l->variant = NULL;
-		l->signalled_ns = 0;
-		l->signals = 0;
+		l->watch.done_ns = 0;
+		l->streams.in = NULL;
+		l->as.variant = NULL;
+		l->eviction.signalled_ns = 0;
+		l->eviction.signals = 0;
 		l->progress = (struct shim_progress) { 0 };
 		return l;
 	}

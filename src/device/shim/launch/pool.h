@@ -43,14 +43,44 @@ struct shim_progress {
 	uint64_t retry_ns; /* the driver refused a relaunch; not again before */
 };
 
-/* Two events around the kernel. */
+/* What a launch that can be evicted goes out with, first and again. */
+struct shim_preemptible {
+	struct shim_variant *variant;           /* NULL: the kernel as written */
+	const struct shim_transform *transform; /* of the variant */
+	struct shim_dims_out dims;
+	struct shim_attributes attributes;
+	struct shim_packed packed;
+	struct shim_guard guard;
+	uint8_t proxy; /* worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
+	CUstreamBatchMemOpParams write[10]; /* words of the control block to write first */
+	unsigned int nwrite;
+};
+
+/* Its place among the program's streams. */
+struct shim_streams {
+	CUstream blocked;          /* evictable: the one that it blocks, for barrier.c alone */
+	uint8_t legacy;            /* that is, or synchronises with, the legacy default stream */
+	struct shim_stream *in;    /* its stream, until it is enqueued; or NULL (channels.h) */
+	_Atomic uint32_t branches; /* of a graph: those that are counted (channels.h) */
+};
+
+/* The orders to leave that it was given; the agent's. */
+struct shim_eviction {
+	uint64_t signalled_ns; /* when the last one was sent; 0: none */
+	uint32_t signals;      /* how often, before the kernel started */
+	int unsettled;         /* one may be on its way, also from the slot's last launch */
+};
+
+/* How it is timed: by two events around the kernel. */
 struct shim_stopwatch {
+	uint8_t sampled; /* enum shim_timed */
 	/*
 	 * Whose the events are.  Not a CUcontext: the driver gives the handle of a context that is
 	 * gone to another one, and crashes over an event of the first.
 	 */
 	struct shim_context *ctx;
 	CUevent begin, end;
+	uint64_t done_ns; /* reclaiming: it was DONE then, but its events not ready; 0: not so */
 };
 
 /* Of a launch that cannot be evicted: its part of what is queued. */
@@ -66,34 +96,19 @@ struct shim_launch {
 	struct gs_slot *slot;
 	struct shim_context *ctx;
 	struct shim_kernel *kernel;
-	struct shim_variant *variant;           /* what is launched, and launched again; NULL: the
-						   kernel as written */
-	struct shim_time *time;                 /* of its blocks' shape */
-	const struct shim_transform *transform; /* evictable: of its variant */
-	struct shim_dims_out dims;
-	struct shim_attributes attributes;
-	struct shim_packed packed;
-	uint64_t nt, tasks; /* as the request has them */
-	CUstream stream;    /* evictable: the one that holds it, for barrier.c alone */
-	uint8_t evictable, legacy, sampled; /* enum shim_timed */
-	uint8_t proxy; /* evictable: worker 0 (ctl.h) or a watcher (guarded.c) sees TOEVICT */
-	struct shim_guard guard;
+	struct shim_time *time; /* of its blocks' shape */
+	uint64_t nt, tasks;     /* as the request has them */
+	uint8_t evictable;
+	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
+	uint8_t beside;     /* enum gs_beside, as it went out */
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
 					(preenqueued.h), or does */
-	uint8_t beside;              /* enum gs_beside, as it went out */
-	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
+	_Atomic int enqueued;        /* the agent may relaunch it */
+	struct shim_preemptible as;
+	struct shim_streams streams;
 	struct shim_queued queued;
-	CUstreamBatchMemOpParams
-		write[10]; /* evictable: words of the control block to write first */
-	unsigned int nwrite;
-	struct shim_stream *in;    /* its stream, until it is enqueued; or NULL (channels.h) */
-	_Atomic uint32_t branches; /* of a graph: those that are counted (channels.h) */
-	_Atomic int enqueued;      /* the agent may relaunch it */
 	struct shim_progress progress;
-	uint64_t signalled_ns; /* agent: when it last sent the eviction signal; 0: not */
-	uint32_t signals;      /* agent: how often, before the kernel started */
-	uint64_t done_ns; /* reclaiming: it was DONE then, but its events not ready; 0: not so */
-	int unsettled;    /* agent: a signal may be on its way, also from the slot's last launch */
+	struct shim_eviction eviction;
 	struct shim_stopwatch watch;
 };
 

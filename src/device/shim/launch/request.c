@@ -117,24 +117,24 @@ static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant 
 /* The parameter block: the program's parameters, and room for the transform's. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
-	const struct shim_layout *p = &l->variant->params;
-	size_t len = p->ctl_offset + l->transform->param_bytes;
+	const struct shim_layout *p = &l->as.variant->params;
+	size_t len = p->ctl_offset + l->as.transform->param_bytes;
 
 	if (r->params && r->extra) /* an error of the program's */
 		return -1;
-	if (l->packed.room < len) {
-		unsigned char *grown = realloc(l->packed.bytes, len);
+	if (l->as.packed.room < len) {
+		unsigned char *grown = realloc(l->as.packed.bytes, len);
 
 		if (!grown)
 			return -1;
-		l->packed.bytes = grown;
-		l->packed.room = len;
+		l->as.packed.bytes = grown;
+		l->as.packed.room = len;
 	}
-	l->packed.len = len;
-	memset(l->packed.bytes, 0, len);
+	l->as.packed.len = len;
+	memset(l->as.packed.bytes, 0, len);
 	if (r->params) {
 		for (uint32_t i = 0; i < p->nparam; i++)
-			memcpy(l->packed.bytes + p->offset[i], r->params[i], p->size[i]);
+			memcpy(l->as.packed.bytes + p->offset[i], r->params[i], p->size[i]);
 	} else if (r->extra) {
 		const void *from = NULL;
 		size_t n = 0;
@@ -148,7 +148,7 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 		/* One that is too short the driver refuses. */
 		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
-		memcpy(l->packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
+		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
 	} else if (p->nparam) {
 		return -1;
 	}
@@ -216,17 +216,17 @@ static int is_grid(const unsigned int grid[3])
 /* Behind the barrier, where something must be loaded or grow first. */
 static int is_equipped(struct shim_launch *l)
 {
-	int is = l->transform->equip(l->ctx, 0);
+	int is = l->as.transform->equip(l->ctx, 0);
 
-	if (is && !shim_request_grows(l->ctx, l->variant->local_bytes))
+	if (is && !shim_request_grows(l->ctx, l->as.variant->local_bytes))
 		return is > 0;
 	l->in_barrier = 1;
 	shim_barrier_enter(0);
-	return (is ? is : l->transform->equip(l->ctx, 1)) > 0;
+	return (is ? is : l->as.transform->equip(l->ctx, 1)) > 0;
 }
 
-/* May this launch be evicted?  NONE: it is packed, what its control block needs is in l->write, and
- * its stream is blocked.  Otherwise it goes as written, and the slot says why. */
+/* May this launch be evicted?  NONE: it is packed, what its control block needs is in l->as.write,
+ * and its stream is blocked.  Otherwise it goes as written, and the slot says why. */
 static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 			     const struct shim_request *r)
 {
@@ -236,46 +236,46 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	int held;
 
 	if (why == PTX_REASON_NONE)
-		why = shim_attributes_take(&l->attributes, r->config, v && v->by_cluster);
+		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)
 		return why;
 	if (shim_request_is_short(s, r))
 		return PTX_REASON_SHORT;
-	l->variant = v;
-	l->transform = shim_transform_of(v->transform);
-	l->dims.workers = workers_of(k, v, r);
-	if (l->dims.workers == 0)
+	l->as.variant = v;
+	l->as.transform = shim_transform_of(v->transform);
+	l->as.dims.workers = workers_of(k, v, r);
+	if (l->as.dims.workers == 0)
 		return PTX_REASON_OCCUPANCY;
-	if (l->nt <= l->dims.workers)
+	if (l->nt <= l->as.dims.workers)
 		return PTX_REASON_ONE_WAVE;
 	/* ptxas finds a cluster's index in single precision (device/ptx/guard.h). */
 	if (v->by_cluster && r->grid[0] > 1u << 24)
 		return PTX_REASON_ARGUMENTS;
-	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->transform->fits(l))
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->as.transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
-	l->legacy = (uint8_t)shim_stream_is_legacy(r->stream);
-	l->stream = own_name(r->stream);
+	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
+	l->streams.blocked = own_name(r->stream);
 	if (!is_equipped(l))
 		return PTX_REASON_NO_VARIANT;
-	held = shim_blocked_begin(l->stream, l->legacy);
+	held = shim_blocked_begin(l->streams.blocked, l->streams.legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
-	if (!shim_channel_blocks(s, r->stream, &l->in)) {
-		shim_blocked_end(l->stream, l->legacy);
+	if (!shim_channel_blocks(s, r->stream, &l->streams.in)) {
+		shim_blocked_end(l->streams.blocked, l->streams.legacy);
 		return PTX_REASON_STREAMS;
 	}
-	memcpy(l->dims.grid, r->grid, sizeof(l->dims.grid));
-	memcpy(l->dims.block, r->block, sizeof(l->dims.block));
-	l->dims.shared = r->shared;
-	l->transform->prepare(s, l);
+	memcpy(l->as.dims.grid, r->grid, sizeof(l->as.dims.grid));
+	memcpy(l->as.dims.block, r->block, sizeof(l->as.dims.block));
+	l->as.dims.shared = r->shared;
+	l->as.transform->prepare(s, l);
 	return PTX_REASON_NONE;
 }
 
 /* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
-	uint64_t task_ns = l->time->tpt_ps * l->dims.workers / 1000;
-	uint64_t deaf_ns = l->transform->deaf_ns(l);
+	uint64_t task_ns = l->time->tpt_ps * l->as.dims.workers / 1000;
+	uint64_t deaf_ns = l->as.transform->deaf_ns(l);
 
 	if (!task_ns)
 		return 0;
@@ -298,7 +298,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	l->time = r->time;
 	l->nt = shim_request_tasks(r);
 	l->tasks = r->tasks;
-	l->sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
+	l->watch.sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
 	why = block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (why == PTX_REASON_NOT_BUILT) {
@@ -309,7 +309,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
 	} else {
-		l->variant = NULL;
+		l->as.variant = NULL;
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
 	}
 	gs_page_store(l->slot->started, 0);

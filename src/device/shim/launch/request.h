@@ -42,8 +42,8 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 
 /*
  * Fills in launch l and its slot.  Either it may be evicted: then it is packed, what its control
- * block needs is in l->write, and its stream is blocked (context/barrier.h).  Otherwise it goes as
- * written, and the slot says why, for the kernel's report.  l->in_barrier: the barrier is closed
+ * block needs is in l->as.write, and its stream is blocked (context/barrier.h).  Otherwise it goes
+ * as written, and the slot says why, for the kernel's report.  l->in_barrier: the barrier is closed
  * for it, which the caller opens.
  */
 void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,

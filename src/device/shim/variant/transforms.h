@@ -37,7 +37,7 @@ struct shim_transform {
 	int (*fits)(struct shim_launch *l);
 
 	/*
-	 * The launch's own parameter into l->packed, and into l->write what must be written
+	 * The launch's own parameter into l->as.packed, and into l->as.write what must be written
 	 * before it goes out first.  It has been counted as a blocked stream by then.
 	 */
 	void (*prepare)(const struct shim_session *s, struct shim_launch *l);
@@ -50,7 +50,7 @@ struct shim_transform {
 	/* Before a relaunch, in the context's relaunch stream: it goes on where it left. */
 	CUresult (*resume)(const struct shim_session *s, struct shim_launch *l);
 
-	/* It did not go out, and what l->write has may not have been written. */
+	/* It did not go out, and what l->as.write has may not have been written. */
 	void (*forget)(struct shim_launch *l);
 
 	/* How long it runs before it heeds an order at all, beyond a block's time, ns. */
