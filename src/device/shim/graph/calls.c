@@ -44,8 +44,8 @@ static CUresult made(CUresult rc, const CUgraphExec *exec, CUgraph graph)
 }
 
 #define INSTANTIATE(call) \
-	SHIM_COUNTED(SHIM_CHARGE_GRAPH, bytes_of(graph), made(call, exec, graph), \
-		     (uintptr_t)*exec, NULL)
+	return SHIM_COUNTED(SHIM_CHARGE_GRAPH, bytes_of(graph), made(call, exec, graph), \
+			    (uintptr_t)*exec, NULL)
 
 SHIM_EXPORT CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
 					char *log, size_t size)
@@ -83,5 +83,5 @@ SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	if (shim_session_peek())
 		shim_graph_gone(exec); /* before another one may have its handle */
-	SHIM_UNCOUNTED(SHIM_CHARGE_GRAPH, (uintptr_t)exec, REAL(cuGraphExecDestroy)(exec));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_GRAPH, (uintptr_t)exec, REAL(cuGraphExecDestroy)(exec));
 }

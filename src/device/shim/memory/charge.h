@@ -72,35 +72,31 @@ void shim_current_pool_forked(void);
 /* An asynchronous allocation is freed: to its pool. */
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 
-/*
- * One allocation: charge `bytes`, do `call`, remember `key` (valid after the
- * call) or return the charge.
- */
+/* The value of one allocation: charge `bytes`, do `call`, remember `key` (valid after the call) or
+ * return the charge. */
 #define SHIM_COUNTED(kind, bytes, call, key, ctx) \
-	do { \
+	__extension__({ \
 		struct shim_session *s_ = shim_session(); \
 		uint64_t bytes_ = (bytes); \
-		CUresult rc_; \
-		if (!s_) \
-			return call; \
-		if (!shim_charge(s_, bytes_)) \
-			return CUDA_ERROR_OUT_OF_MEMORY; \
-		rc_ = call; \
-		if (rc_ == CUDA_SUCCESS) \
-			shim_charge_record(s_, kind, (uint64_t)(key), bytes_, ctx, NULL); \
-		else \
-			shim_uncharge(s_, bytes_); \
-		return rc_; \
-	} while (0)
+		CUresult rc_ = CUDA_ERROR_OUT_OF_MEMORY; \
+		if (!s_ || shim_charge(s_, bytes_)) { \
+			rc_ = call; \
+			if (rc_ == CUDA_SUCCESS && s_) \
+				shim_charge_record(s_, kind, (uint64_t)(key), bytes_, ctx, NULL); \
+			else if (s_) \
+				shim_uncharge(s_, bytes_); \
+		} \
+		rc_; \
+	})
 
-/* One release: do `call`, and return what `key` held. */
+/* The value of one release: do `call`, and return what `key` held. */
 #define SHIM_UNCOUNTED(kind, key, call) \
-	do { \
+	__extension__({ \
 		struct shim_session *s_ = shim_session_peek(); \
 		struct shim_held *held_ = s_ ? shim_take(kind, (uint64_t)(key)) : NULL; \
 		CUresult rc_ = call; \
 		shim_taken(s_, held_, rc_ == CUDA_SUCCESS); \
-		return rc_; \
-	} while (0)
+		rc_; \
+	})
 
 #endif

@@ -43,29 +43,29 @@ static uint64_t cost(void)
 
 /* The one that it makes becomes the current one. */
 #define CREATE(call) \
-	shim_context_changes(); \
-	SHIM_COUNTED(SHIM_CHARGE_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx)
+	(shim_context_changes(), \
+	 SHIM_COUNTED(SHIM_CHARGE_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx))
 
 SHIM_EXPORT CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
-	CREATE(REAL(cuCtxCreate)(ctx, flags, dev));
+	return CREATE(REAL(cuCtxCreate)(ctx, flags, dev));
 }
 
 SHIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
-	CREATE(REAL(cuCtxCreate_v2)(ctx, flags, dev));
+	return CREATE(REAL(cuCtxCreate_v2)(ctx, flags, dev));
 }
 
 SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params, int n,
 				    unsigned int flags, CUdevice dev)
 {
-	CREATE(REAL(cuCtxCreate_v3)(ctx, params, n, flags, dev));
+	return CREATE(REAL(cuCtxCreate_v3)(ctx, params, n, flags, dev));
 }
 
 SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags,
 				    CUdevice dev)
 {
-	CREATE(REAL(cuCtxCreate_v4)(ctx, params, flags, dev));
+	return CREATE(REAL(cuCtxCreate_v4)(ctx, params, flags, dev));
 }
 
 SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)

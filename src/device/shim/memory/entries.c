@@ -7,8 +7,8 @@
 
 SHIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *ptr, size_t bytes)
 {
-	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAlloc_v2)(ptr, bytes), *ptr,
-		     shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAlloc_v2)(ptr, bytes), *ptr,
+			    shim_current());
 }
 
 SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width,
@@ -19,21 +19,21 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 
 	if (row < width || __builtin_mul_overflow(row, height, &bytes))
 		bytes = SIZE_MAX;
-	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes,
-		     REAL(cuMemAllocPitch_v2)(ptr, pitch, width, height, element), *ptr,
-		     shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes,
+			    REAL(cuMemAllocPitch_v2)(ptr, pitch, width, height, element), *ptr,
+			    shim_current());
 }
 
 /* All of it, wherever its pages are: it may all be on the device. */
 SHIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
-	SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags), *ptr,
-		     shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags),
+			    *ptr, shim_current());
 }
 
 SHIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr ptr)
 {
-	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, SHIM_IN_BARRIER(REAL(cuMemFree_v2)(ptr)));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, SHIM_IN_BARRIER(REAL(cuMemFree_v2)(ptr)));
 }
 
 /* ---- arrays ------------------------------------------------------------- */
@@ -91,23 +91,23 @@ static uint64_t array3d_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d)
 
 SHIM_EXPORT CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *d)
 {
-	SHIM_COUNTED(SHIM_CHARGE_ARRAY,
-		     d ? array_bytes(d->Width, d->Height, 1, d->Format, d->NumChannels) : 0,
-		     SHIM_IN_BARRIER(REAL(cuArrayCreate_v2)(array, d)), (uintptr_t)*array,
-		     shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_ARRAY,
+			    d ? array_bytes(d->Width, d->Height, 1, d->Format, d->NumChannels) : 0,
+			    SHIM_IN_BARRIER(REAL(cuArrayCreate_v2)(array, d)), (uintptr_t)*array,
+			    shim_current());
 }
 
 SHIM_EXPORT CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *d)
 {
-	SHIM_COUNTED(SHIM_CHARGE_ARRAY, array3d_bytes(d),
-		     SHIM_IN_BARRIER(REAL(cuArray3DCreate_v2)(array, d)), (uintptr_t)*array,
-		     shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_ARRAY, array3d_bytes(d),
+			    SHIM_IN_BARRIER(REAL(cuArray3DCreate_v2)(array, d)), (uintptr_t)*array,
+			    shim_current());
 }
 
 SHIM_EXPORT CUresult cuArrayDestroy(CUarray array)
 {
-	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
-		       SHIM_IN_BARRIER(REAL(cuArrayDestroy)(array)));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
+			      SHIM_IN_BARRIER(REAL(cuArrayDestroy)(array)));
 }
 
 static uint64_t mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
@@ -133,15 +133,15 @@ static uint64_t mipmapped_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int l
 SHIM_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *array,
 					    const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned int levels)
 {
-	SHIM_COUNTED(SHIM_CHARGE_ARRAY, mipmapped_bytes(d, levels),
-		     SHIM_IN_BARRIER(REAL(cuMipmappedArrayCreate)(array, d, levels)),
-		     (uintptr_t)*array, shim_current());
+	return SHIM_COUNTED(SHIM_CHARGE_ARRAY, mipmapped_bytes(d, levels),
+			    SHIM_IN_BARRIER(REAL(cuMipmappedArrayCreate)(array, d, levels)),
+			    (uintptr_t)*array, shim_current());
 }
 
 SHIM_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 {
-	SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
-		       SHIM_IN_BARRIER(REAL(cuMipmappedArrayDestroy)(array)));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_ARRAY, (uintptr_t)array,
+			      SHIM_IN_BARRIER(REAL(cuMipmappedArrayDestroy)(array)));
 }
 
 /* ---- memory of other interfaces -------------------------------------------- */
@@ -150,15 +150,15 @@ SHIM_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 SHIM_EXPORT CUresult cuImportExternalMemory(CUexternalMemory *memory,
 					    const struct shim_external_memory *d)
 {
-	SHIM_COUNTED(SHIM_CHARGE_EXTERNAL, d ? d->size : 0,
-		     SHIM_IN_BARRIER(REAL(cuImportExternalMemory)(memory, d)), (uintptr_t)*memory,
-		     NULL);
+	return SHIM_COUNTED(SHIM_CHARGE_EXTERNAL, d ? d->size : 0,
+			    SHIM_IN_BARRIER(REAL(cuImportExternalMemory)(memory, d)),
+			    (uintptr_t)*memory, NULL);
 }
 
 SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 {
-	SHIM_UNCOUNTED(SHIM_CHARGE_EXTERNAL, (uintptr_t)memory,
-		       SHIM_IN_BARRIER(REAL(cuDestroyExternalMemory)(memory)));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_EXTERNAL, (uintptr_t)memory,
+			      SHIM_IN_BARRIER(REAL(cuDestroyExternalMemory)(memory)));
 }
 
 /*

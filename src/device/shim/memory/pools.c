@@ -219,71 +219,86 @@ static int captured(CUstream stream, int per_thread)
 	return rc == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Before the driver is asked: the pool's record in *pool, NULL: not counted.  -1: no room. */
-static int begin(struct shim_session *s, CUmemoryPool handle, uint64_t bytes, CUstream stream,
-		 int per_thread, struct pool **pool)
+/* One allocation, from before the driver is asked until it has answered. */
+struct allocation {
+	struct shim_session *s;
+	struct pool *pool; /* NULL: not counted */
+	uint64_t bytes;
+};
+
+/* handle NULL: the current device's pool.  -1: beyond the reservation. */
+static int begin(struct allocation *a, CUmemoryPool handle, uint64_t bytes, CUstream stream,
+		 int per_thread)
 {
-	*pool = NULL;
-	if (!s || captured(stream, per_thread))
+	*a = (struct allocation) { shim_session(), NULL, bytes };
+	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
+	if (!a->s || captured(stream, per_thread))
 		return 0;
+	if (!handle)
+		handle = shim_current_pool();
 	pthread_mutex_lock(&lock);
-	*pool = pool_of(handle);
+	a->pool = pool_of(handle);
 	pthread_mutex_unlock(&lock);
-	return *pool && pool_takes(s, *pool, bytes) ? 0 : -1;
+	return a->pool && pool_takes(a->s, a->pool, bytes) ? 0 : -1;
 }
 
-static CUresult end(struct shim_session *s, struct pool *pool, CUresult rc, const CUdeviceptr *ptr,
-		    uint64_t bytes)
+static CUresult end(const struct allocation *a, CUresult rc, const CUdeviceptr *ptr)
 {
-	if (pool && rc == CUDA_SUCCESS)
-		shim_charge_record(s, SHIM_CHARGE_POINTER, *ptr, bytes, NULL, pool);
-	else if (pool)
-		shim_pool_freed(s, pool, bytes);
+	if (a->pool && rc == CUDA_SUCCESS)
+		shim_charge_record(a->s, SHIM_CHARGE_POINTER, *ptr, a->bytes, NULL, a->pool);
+	else if (a->pool)
+		shim_pool_freed(a->s, a->pool, a->bytes);
 	return rc;
 }
 
-#define ALLOC_ASYNC(which, per_thread, call) \
-	do { \
-		struct shim_session *s_ = shim_session(); \
-		struct pool *pool_; \
-		shim_blocked_behind(SHIM_QUEUES_OPERATIONS); \
-		if (begin(s_, s_ ? (which) : NULL, bytes, stream, per_thread, &pool_) < 0) \
-			return CUDA_ERROR_OUT_OF_MEMORY; \
-		return end(s_, pool_, call, ptr, bytes); \
-	} while (0)
-
 SHIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
-	ALLOC_ASYNC(shim_current_pool(), 0, REAL(cuMemAllocAsync)(ptr, bytes, stream));
+	struct allocation a;
+
+	if (begin(&a, NULL, bytes, stream, 0) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return end(&a, REAL(cuMemAllocAsync)(ptr, bytes, stream), ptr);
 }
 
 SHIM_EXPORT CUresult cuMemAllocAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUstream stream)
 {
-	ALLOC_ASYNC(shim_current_pool(), 1, REAL(cuMemAllocAsync_ptsz)(ptr, bytes, stream));
+	struct allocation a;
+
+	if (begin(&a, NULL, bytes, stream, 1) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return end(&a, REAL(cuMemAllocAsync_ptsz)(ptr, bytes, stream), ptr);
 }
 
 SHIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
 					     CUstream stream)
 {
-	ALLOC_ASYNC(pool, 0, REAL(cuMemAllocFromPoolAsync)(ptr, bytes, pool, stream));
+	struct allocation a;
+
+	if (begin(&a, pool, bytes, stream, 0) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return end(&a, REAL(cuMemAllocFromPoolAsync)(ptr, bytes, pool, stream), ptr);
 }
 
 SHIM_EXPORT CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
 						  CUstream stream)
 {
-	ALLOC_ASYNC(pool, 1, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, bytes, pool, stream));
+	struct allocation a;
+
+	if (begin(&a, pool, bytes, stream, 1) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return end(&a, REAL(cuMemAllocFromPoolAsync_ptsz)(ptr, bytes, pool, stream), ptr);
 }
 
 SHIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream)
 {
 	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
-	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync)(ptr, stream));
 }
 
 SHIM_EXPORT CUresult cuMemFreeAsync_ptsz(CUdeviceptr ptr, CUstream stream)
 {
 	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
-	SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
+	return SHIM_UNCOUNTED(SHIM_CHARGE_POINTER, ptr, REAL(cuMemFreeAsync_ptsz)(ptr, stream));
 }
 
 static void inspect(CUmemoryPool handle)
