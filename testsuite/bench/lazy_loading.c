@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * lazy_loading [SUBJECT]: which calls of the driver wait for what runs, because they load code
- * (src/device/shim/loading.h).
+ * (src/device/shim/kernel/loading.h).
  *
  * Each call is made in a process of its own, as the first of its kind, while a stream waits for a
  * word of memory that is written HELD_MS later; a call that has taken half as long or more has

@@ -69,7 +69,7 @@ prepared() { # CUDA_MODULE_LOADING CONNECTIONS [VARIABLE=VALUE...]
 	over "$SAYING" CUDA_MODULE_LOADING=LAZY CUDA_DEVICE_MAX_CONNECTIONS=3 "${@:3}" "$USER_OF" init || return 1
 	grep -qx "driver: CUDA_MODULE_LOADING=$1" "$TMP/out" && grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$2" "$TMP/out"
 }
-connections=$(sed -n 's/^#define SHIM_CONNECTIONS_N //p' "$SRC/src/device/shim/shim.h")
+connections=$(sed -n 's/^#define SHIM_CONNECTIONS_N //p' "$SRC/src/device/shim/base/shim.h")
 check "under a daemon the driver has the shim's number of connections, and loads as the program says" \
 	prepared LAZY "$connections" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000
 check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010

@@ -226,7 +226,8 @@ static void order(void)
 
 /*
  * More streams at work than a context has channels: if the one in which evicted kernels go on
- * shared one with a stream that waits for them, nothing would end (src/device/shim/channels.h).
+ * shared one with a stream that waits for them, nothing would end
+ * (src/device/shim/context/channels.h).
  */
 #define CROWD 14
 static void crowd(void)

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "device/fatbin/format.h"
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 #include "entries_rig.h"
 
 static const char *text_of(uint64_t mib)

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/agent.h"
-#include "device/shim/wraps.h"
+#include "device/shim/launch/agent.h"
+#include "device/shim/base/wraps.h"
 #include "entries_rig.h"
 #include "fake_driver.h"
 

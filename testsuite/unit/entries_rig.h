@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "device/shim/memory.h"
-#include "device/shim/shim.h"
+#include "device/shim/memory/charge.h"
+#include "device/shim/base/shim.h"
 
 #define MIB (UINT64_C(1024) * 1024)
 #define RESERVATION (64 * MIB)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The recording driver of the shim's unit tests; see fake_driver.h. */
 #define _GNU_SOURCE
-#include "device/shim/context.h"
+#include "device/shim/context/context.h"
 #include "fake_driver.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include "device/driver/emu_export.h"
 #include "device/ptx/guard_end.h"
 #include "device/ptx/transform.h"
-#include "device/shim/shim.h"
+#include "device/shim/base/shim.h"
 
 extern void *shim_slot[SHIM_FN_COUNT];
 

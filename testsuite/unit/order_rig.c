@@ -30,13 +30,6 @@ void *shim_real(enum shim_fn fn)
 	return (void *)(uintptr_t)flags_of;
 }
 
-_Atomic int held;
-
-int shim_blocked_is_legacy(void)
-{
-	return held;
-}
-
 const struct shim_context *const context = (const void *)0x1000;
 
 void enter(struct shim_section *p, CUstream stream, int blocks)

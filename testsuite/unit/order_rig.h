@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that enter a passage (device/shim/order.h) and leave it when told, without a driver: what
- * the tests of passages share. */
+/* Threads that enter a passage (device/shim/context/order.h) and leave it when told, without a
+ * driver: what the tests of passages share. */
 #ifndef GPUSHARE_TEST_ORDER_RIG_H
 #define GPUSHARE_TEST_ORDER_RIG_H
 
 #include <pthread.h>
 
-#include "device/shim/order.h"
+#include "device/shim/context/order.h"
 
 #define WATCH_US 20000
 
@@ -15,11 +15,11 @@
 #define TWO ((CUstream)0x7100)
 #define OWN ((CUstream)0x7200)
 
-/* Is a kernel held in a stream that the default one waits for? */
-extern _Atomic int held;
+/* Kernels held in a stream that the default one waits for. */
+#define held (shim_held[1])
 extern const struct shim_context *const context;
 
-/* As launch_calls.c: the owner's launches that hold nothing have a way of their own where nobody
+/* As launch/calls.c: the owner's launches that hold nothing have a way of their own where nobody
  * has done anything else odd. */
 void enter(struct shim_section *p, CUstream stream, int blocks);
 

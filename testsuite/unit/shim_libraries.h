@@ -7,7 +7,7 @@
 #ifndef TESTSUITE_UNIT_SHIM_LIBRARIES_H
 #define TESTSUITE_UNIT_SHIM_LIBRARIES_H
 
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 
 extern void *shim_slot[SHIM_FN_COUNT];
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "device/shim/pool.h"
-#include "device/shim/session.h"
+#include "device/shim/launch/pool.h"
+#include "device/shim/session/session.h"
 
 /* Visible entry k(u64 p, u32 n), which can be evicted in a grid of LONG_GRID blocks. */
 extern const char shim_rig_ptx[];

@@ -8,10 +8,10 @@
 
 #include <pthread.h>
 
-#include "device/shim/channels.h"
+#include "device/shim/context/channels.h"
 #include "shim_rig.h"
 
-#define HELD (SHIM_CONNECTIONS_N - 7) /* streams that may hold a kernel (suspend.c) */
+#define HELD (SHIM_CONNECTIONS_N - 7) /* streams that may hold a kernel (context/barrier.h) */
 #define MADE (SHIM_CONNECTIONS_N + 4)
 #define AT(i) ((CUstream)(uintptr_t)(0x9000 + 0x10 * (i)))
 

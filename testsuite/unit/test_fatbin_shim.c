@@ -17,8 +17,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/image.h"
-#include "device/shim/shim.h"
+#include "device/shim/kernel/image.h"
+#include "device/shim/base/shim.h"
 
 static char last_log[512];
 static enum ptx_reason why;

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 #include "entries_rig.h"
 
 #define THREADS 8

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 #include "entries_rig.h"
 
 #define TIMES 100

@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
+#include "device/shim/memory/local.h"
 #include "entries_rig.h"
 #include "fake_driver.h"
 

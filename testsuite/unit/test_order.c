@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Passages (device/shim/order.h) of many threads at once, without a driver: who
+ * Passages (device/shim/context/order.h) of many threads at once, without a driver: who
  * must not meet does not meet, and nobody is overtaken by what it orders.
  * Built a second time with the thread sanitizer, which sees a meeting as a race.
  */

@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "device/ptx/ctl.h"
-#include "device/shim/more_cuda.h"
-#include "device/shim/untracked.h"
+#include "device/shim/base/more_cuda.h"
+#include "device/shim/launch/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

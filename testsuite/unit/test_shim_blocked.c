@@ -13,6 +13,7 @@
 
 #include "fake_driver.h"
 #include "shim_rig.h"
+#include "device/shim/context/barrier.h"
 
 static _Atomic int freeing;
 
@@ -406,7 +407,7 @@ static void test_new_holds_keep_nobody_waiting(void **unused)
 
 	(void)unused;
 	pthread_create(&holder, NULL, hold_again, &stop);
-	EVENTUALLY(shim_blocked_is_legacy());
+	EVENTUALLY(shim_is_legacy_held());
 	pthread_create(&waiter, NULL, go_behind, &through);
 	for (until = gs_clock_ns() + 20 * GS_NS_PER_S; !through && gs_clock_ns() < until;)
 		usleep(1000);
@@ -423,7 +424,7 @@ static const struct {
 	const char *name, *class;
 } entry[] = {
 #define ENTRY(name, kind, hold) { #name, #hold },
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 #undef ENTRY
 };
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/graph.h"
+#include "device/shim/graph/graph.h"
 #include "shim_rig.h"
 
 /* Nodes 0 to nodes - 1, and what depends on what. */

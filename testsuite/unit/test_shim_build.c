@@ -14,8 +14,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/build.h"
-#include "device/shim/ptxas.h"
+#include "device/shim/variant/build.h"
+#include "device/shim/variant/ptxas.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -18,9 +18,9 @@
 
 #include <cmocka.h>
 
-#include "device/shim/cache.h"
-#include "device/shim/describe.h"
-#include "device/shim/shim.h"
+#include "device/shim/variant/cache.h"
+#include "device/shim/variant/describe.h"
+#include "device/shim/base/shim.h"
 
 #define FORMS (PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORMS_ALONE)
 

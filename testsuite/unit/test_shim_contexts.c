@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "device/shim/agent.h"
-#include "device/shim/context.h"
-#include "device/shim/order.h"
-#include "device/shim/shim.h"
+#include "device/shim/launch/agent.h"
+#include "device/shim/context/context.h"
+#include "device/shim/context/order.h"
+#include "device/shim/base/shim.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -17,6 +17,7 @@
 
 #include "fake_driver.h"
 #include "shim_rig.h"
+#include "device/shim/context/barrier.h"
 
 /* An evictable launch in a stream of its own, in the context that is current. */
 static struct gs_slot *launch_new(void)
@@ -154,7 +155,7 @@ static void test_destroyed(void **unused)
 	(void)unused;
 	slot = launch_new();
 	/* As if it were not evictable: destroying waits for those that are. */
-	shim_blocked_end(shim_launch_at((uint32_t)(slot - page->slot))->stream, 0);
+	shim_blocked_end(shim_launch_at((uint32_t)(slot - page->slot))->streams.blocked, 0);
 	shim_launch_at((uint32_t)(slot - page->slot))->evictable = 0;
 	assert_int_equal(cuCtxDestroy_v2(ctx), CUDA_SUCCESS);
 	EVENTUALLY(all_prepared());

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/context.h"
-#include "device/shim/kernels.h"
+#include "device/shim/context/context.h"
+#include "device/shim/kernel/kernels.h"
 #include "fake_driver.h"
 #include "shim_libraries.h"
 #include "shim_rig.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/wraps.h"
+#include "device/shim/base/wraps.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

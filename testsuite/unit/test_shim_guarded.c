@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "device/ptx/guard.h"
-#include "device/shim/origin.h"
+#include "device/shim/base/origin.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -208,7 +208,7 @@ static void test_a_watcher(void **unused)
 	forget_calls();
 	fake_driver_fail("watch", CUDA_ERROR_OUT_OF_MEMORY);
 	slot = launched("batch watch launch-guarded launch-end wait");
-	assert_false(shim_launch_at((uint32_t)(slot - page->slot))->proxy);
+	assert_false(shim_launch_at((uint32_t)(slot - page->slot))->as.proxy);
 	end(slot, LONG_GRID, GS_K_DONE);
 	shim_session()->signal = GS_SIGNAL_AUTO;
 }

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "device/shim/kernels.h"
-#include "device/shim/loading.h"
-#include "device/shim/wraps.h"
+#include "device/shim/kernel/kernels.h"
+#include "device/shim/kernel/loading.h"
+#include "device/shim/base/wraps.h"
 #include "fake_driver.h"
 #include "shim_libraries.h"
 #include "shim_rig.h"

@@ -14,11 +14,11 @@
 
 #include <cmocka.h>
 
-#include "device/shim/kernels.h"
-#include "device/shim/session.h"
-#include "device/shim/shim.h"
-#include "device/shim/variant.h"
-#include "device/shim/wraps.h"
+#include "device/shim/kernel/kernels.h"
+#include "device/shim/session/session.h"
+#include "device/shim/base/shim.h"
+#include "device/shim/variant/variant.h"
+#include "device/shim/base/wraps.h"
 #include "fake_driver.h"
 
 extern void *shim_slot[SHIM_FN_COUNT];

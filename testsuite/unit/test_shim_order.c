@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/order.h"
+#include "device/shim/context/order.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/origin.h"
-#include "device/shim/shim.h"
+#include "device/shim/base/origin.h"
+#include "device/shim/base/shim.h"
 
 void *shim_slot[SHIM_FN_COUNT];
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/preenqueued.h"
+#include "device/shim/launch/preenqueued.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

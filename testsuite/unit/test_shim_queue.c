@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "device/shim/queue.h"
-#include "device/shim/untracked.h"
+#include "device/shim/launch/queue.h"
+#include "device/shim/launch/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

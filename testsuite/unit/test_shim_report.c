@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "device/shim/shim.h"
+#include "device/shim/base/shim.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/times.h"
+#include "device/shim/kernel/times.h"
 #include "gpushare/proto/page.h"
 
 #define US UINT64_C(1000000) /* ps */

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/unlisted.h"
+#include "device/shim/base/unlisted.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

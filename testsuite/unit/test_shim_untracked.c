@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "device/shim/context.h"
-#include "device/shim/order.h"
-#include "device/shim/untracked.h"
+#include "device/shim/context/context.h"
+#include "device/shim/context/order.h"
+#include "device/shim/launch/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 

@@ -5,14 +5,14 @@
  * SAFE ones jump to the driver through shim_slot[], filled on first use;
  * QUEUES ones, too, while nothing is held in the legacy default stream.
  * WAIT and LEGACY ones call it between shim_barrier_enter and shim_barrier_leave
- * (suspend.c).  Their signatures do not matter: the argument registers are kept,
+ * (context/barrier.h).  Their signatures do not matter: the argument registers are kept,
  * and the stack arguments (at most STACK_WORDS; no entry point has more) are
  * copied below our frame.
  */
-#include "device/shim/unlisted.h"
+#include "device/shim/base/unlisted.h"
 
 #define STACK_WORDS 12
-#include "device/shim/operations.h"
+#include "device/shim/base/operations.h"
 
 	.text
 
@@ -186,7 +186,7 @@ shim_barrier_call:
 	.endm
 
 #define ENTRY(name, kind, blocked) ENTRY_OF name, kind, blocked
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 
 	.globl	shim_unlisted_entry
 	.hidden	shim_unlisted_entry

@@ -10,13 +10,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "device/shim/shim.h"
-#include "device/shim/unlisted.h"
-#include "device/shim/wraps.h"
+#include "device/shim/base/shim.h"
+#include "device/shim/base/unlisted.h"
+#include "device/shim/base/wraps.h"
 
 /* Our exported symbols, whatever their prototypes: functions of ours, and those of forward.S. */
 #define ENTRY(name, kind, blocked) extern void shim_symbol_##name(void) __asm__(#name);
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 #undef ENTRY
 
 /*
@@ -45,7 +45,7 @@ static const struct {
 } entry[] = {
 #define ENTRY(name, kind, blocked) \
 	{ #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
-#include "device/shim/entries.def"
+#include "device/shim/base/entries.def"
 #undef ENTRY
 };
 

@@ -9,6 +9,7 @@
 #include "gpushare/daemon/history/history.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/memory/memory.h"
+#include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/requests/query.h"

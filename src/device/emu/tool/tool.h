@@ -22,7 +22,7 @@ int emu_places_find(struct emu_places *places, struct gs_error *err);
 /* ---- summary.c ---- */
 
 /*
- * Tell what the shim wrote into `from` (device/shim/summary.h; none of it if
+ * Tell what the shim wrote into `from` (device/shim/kernel/summary.h; none of it if
  * the program used no kernel): on standard error, or as JSON into the file
  * `json` unless that is NULL.  0 or -1.
  */

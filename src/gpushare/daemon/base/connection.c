@@ -278,3 +278,11 @@ unsigned gs_connections_count(const struct gs_daemon *d)
 		n++;
 	return n;
 }
+
+int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg)
+{
+	if (conn->client)
+		return 0;
+	gs_complain("%s: closed: %s before HELLO", conn->who, gs_msg_name(msg->header.type));
+	return -1;
+}

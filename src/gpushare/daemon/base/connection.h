@@ -100,6 +100,10 @@ void gs_connections_serve(gs_handler *const *handlers);
 typedef void gs_connection_listener(struct gs_connection *conn);
 void gs_connections_on_gone(gs_connection_listener *listener);
 
+/* Before a message that only a client may send: 0, or -1 and a complaint, where there was no HELLO.
+ */
+int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg);
+
 /* Send these bytes, which are freed then, as TEXT messages, the rest as the connection reads.  -1:
  * close it. */
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size);

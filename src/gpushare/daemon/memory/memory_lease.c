@@ -9,9 +9,10 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/memory_lease.h"
 
+#include <inttypes.h>
 #include <stdatomic.h>
 
-#include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/page.h"
 
@@ -44,7 +45,8 @@ static void recall_others(struct gs_connection *conn)
 			gs_lease_recall(other);
 }
 
-int gs_lease_alloc(struct gs_connection *conn, uint64_t bytes)
+/* 1: granted, and a new lease; 0: beyond the reservation. */
+static int alloc(struct gs_connection *conn, uint64_t bytes)
 {
 	struct gs_ledger *ledger = conn->device->ledger;
 	uint64_t id = conn->step->alloc->id, left, used;
@@ -73,6 +75,34 @@ uint64_t gs_memory_used(struct gs_daemon *d, const struct gs_alloc *alloc)
 		if (conn->client && conn->step->alloc == alloc)
 			leased += believed(conn, gs_page_load(conn->page->lease));
 	return used - (leased < used ? leased : used);
+}
+
+int gs_on_alloc(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	struct gs_msg answer;
+
+	(void)fd;
+	if (gs_connection_is_client(conn, msg) < 0)
+		return -1;
+	gs_msg_init(&answer, GS_MSG_ALLOCATED, msg->header.tag);
+	answer.allocated.granted = !msg->alloc.bytes || alloc(conn, msg->alloc.bytes);
+	answer.allocated.used = gs_memory_used(conn->d, conn->step->alloc);
+	answer.allocated.reservation = conn->step->alloc->bytes;
+	if (!answer.allocated.granted)
+		gs_complain("%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
+			    " of %" PRIu64 " in use",
+			    conn->who, msg->alloc.bytes, answer.allocated.used,
+			    answer.allocated.reservation);
+	return msg->header.tag ? gs_connection_send(conn, &answer, -1) : 0;
+}
+
+int gs_on_free(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	(void)fd;
+	if (gs_connection_is_client(conn, msg) < 0)
+		return -1;
+	gs_ledger_free(conn->device->ledger, conn->step->alloc->id, conn->id, msg->free.bytes);
+	return 0;
 }
 
 /*

@@ -3,15 +3,14 @@
 #ifndef GPUSHARE_DAEMON_MEMORY_LEASE_H
 #define GPUSHARE_DAEMON_MEMORY_LEASE_H
 
-#include <stdint.h>
+#include "gpushare/daemon/base/connection.h"
 
 struct gs_alloc;
 struct gs_daemon;
-struct gs_connection;
 
-/* A client asks for more than its lease holds: 1 granted and a new lease, 0 beyond the reservation.
- */
-int gs_lease_alloc(struct gs_connection *conn, uint64_t bytes);
+/* A client asks for more than its lease holds, which it is granted with a new lease, or refused; it
+ * says what it has freed. */
+gs_handler gs_on_alloc, gs_on_free;
 
 /* What the client has not taken of its lease returns to the step. */
 void gs_lease_recall(struct gs_connection *conn);

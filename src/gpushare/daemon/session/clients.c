@@ -24,15 +24,6 @@
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/proto/page.h"
 
-/* Every message but HELLO needs a step to belong to. */
-static int must_be_client(struct gs_connection *conn, const struct gs_msg *msg)
-{
-	if (conn->client)
-		return 0;
-	gs_complain("%s: closed: %s before HELLO", conn->who, gs_msg_name(msg->header.type));
-	return -1;
-}
-
 /* The step that the connection may join, or NULL: refused. */
 static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *msg)
 {
@@ -235,41 +226,13 @@ void gs_client_gone(struct gs_connection *conn)
 	conn->registration.kernels = NULL;
 }
 
-int gs_on_alloc(struct gs_connection *conn, struct gs_msg *msg, int fd)
-{
-	struct gs_msg answer;
-
-	(void)fd;
-	if (must_be_client(conn, msg) < 0)
-		return -1;
-	gs_msg_init(&answer, GS_MSG_ALLOCATED, msg->header.tag);
-	answer.allocated.granted = !msg->alloc.bytes || gs_lease_alloc(conn, msg->alloc.bytes);
-	answer.allocated.used = gs_memory_used(conn->d, conn->step->alloc);
-	answer.allocated.reservation = conn->step->alloc->bytes;
-	if (!answer.allocated.granted)
-		gs_complain("%s: %" PRIu64 " bytes of device memory refused: %" PRIu64
-			    " of %" PRIu64 " in use",
-			    conn->who, msg->alloc.bytes, answer.allocated.used,
-			    answer.allocated.reservation);
-	return msg->header.tag ? gs_connection_send(conn, &answer, -1) : 0;
-}
-
-int gs_on_free(struct gs_connection *conn, struct gs_msg *msg, int fd)
-{
-	(void)fd;
-	if (must_be_client(conn, msg) < 0)
-		return -1;
-	gs_ledger_free(conn->device->ledger, conn->step->alloc->id, conn->id, msg->free.bytes);
-	return 0;
-}
-
 int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	struct gs_msg_kernel *k = &msg->kernel;
 	uint64_t key;
 
 	(void)fd;
-	if (must_be_client(conn, msg) < 0)
+	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	for (char *c = k->name; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
@@ -290,7 +253,7 @@ int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	struct gs_msg answer;
 
 	(void)fd;
-	if (must_be_client(conn, msg) < 0)
+	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
 	if (number < GS_STEP_USAGE_KERNELS_MAX && conn->registration.kernels->key[number]) {
@@ -307,7 +270,7 @@ int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 int gs_on_untracked(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	(void)fd;
-	if (must_be_client(conn, msg) < 0)
+	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	gs_command_untracked(conn->device->arbiter, conn->client, &msg->untracked);
 	return 0;
@@ -316,7 +279,7 @@ int gs_on_untracked(struct gs_connection *conn, struct gs_msg *msg, int fd)
 int gs_on_doorbell(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	(void)fd;
-	if (must_be_client(conn, msg) < 0)
+	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	gs_command_doorbell(conn->device->arbiter, conn->client);
 	return 0;

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The step that a process is in, and its driver; see place.h. */
+#define _GNU_SOURCE
+#include "device/shim/base/place.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "device/shim/base/shim.h"
+#include "gpushare/proto/msg.h"
+
+#define DEFAULT_SOCKET "/run/gpushare/gpushared.sock"
+/* What is mounted as the job's folder is called so (gpushare/mount/cover.h). */
+#define FOLDER_SOURCE " - tmpfs gpushare "
+#define PATIENCE_NS (3 * GS_NS_PER_S)
+
+static pthread_once_t found = PTHREAD_ONCE_INIT;
+static char folder[PATH_MAX]; /* the job's; "": there is none */
+static char socket_path[128];
+
+/* mountinfo writes blanks as \040, and such. */
+static void unescape(char *text)
+{
+	char *to = text;
+
+	for (; *text; text++, to++) {
+		unsigned code;
+
+		if (text[0] == '\\' && sscanf(text + 1, "%3o", &code) == 1) {
+			*to = (char)code;
+			text += 3;
+		} else {
+			*to = *text;
+		}
+	}
+	*to = '\0';
+}
+
+/* The last one counts: it may lie over an earlier one. */
+static void find_folder(void)
+{
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t size = 0;
+
+	while (f && getline(&line, &size, f) > 0)
+		if (strstr(line, FOLDER_SOURCE) &&
+		    sscanf(line, "%*d %*d %*s %*s %4095s", folder) == 1)
+			unescape(folder);
+	free(line);
+	if (f)
+		fclose(f);
+}
+
+static FILE *open_in_folder(const char *name)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return *folder ? fopen(path, "re") : NULL;
+}
+
+/* "A=B": what the program has set itself stays. */
+static void set_line(char *line)
+{
+	char *equals = strchr(line, '=');
+
+	line[strcspn(line, "\n")] = '\0';
+	if (!equals || equals == line)
+		return;
+	*equals = '\0';
+	setenv(line, equals + 1, 0);
+}
+
+static void set_number(const char *name, uint32_t value)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", value);
+	setenv(name, text, 0);
+}
+
+/* gpushared's answer: 0, or -1 with the reason. */
+static int request(int driver, struct gs_msg *msg, int *fd, struct gs_error *err)
+{
+	int sock = gs_msg_connect(socket_path, PATIENCE_NS, err), rc = -1;
+
+	if (sock < 0)
+		return -1;
+	gs_msg_init(msg, GS_MSG_WHERE, 1);
+	msg->where.driver = (uint32_t)driver;
+	if (gs_msg_send(sock, msg, -1) < 0)
+		gs_fail_errno(err, "gpushared does not read");
+	else if (gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err) == 1)
+		rc = msg->header.type == GS_MSG_HERE ?
+			     0 :
+			     gs_fail(err, "gpushared answered %s", gs_msg_name(msg->header.type));
+	close(sock);
+	return rc;
+}
+
+static void set_step(struct gs_msg_here *here)
+{
+	char *rest = NULL;
+
+	setenv("GPUSHARE_SOCKET", socket_path, 0);
+	set_number("GPUSHARE_JOB_ID", here->job_id);
+	set_number("GPUSHARE_STEP_ID", here->step_id);
+	set_number("GPUSHARE_GPU", here->gpu);
+	for (char *line = strtok_r(here->env, "\n", &rest); line;
+	     line = strtok_r(NULL, "\n", &rest))
+		set_line(line);
+}
+
+/* The lines of a file, which may not be there. */
+static void set_lines(FILE *f)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	while (f && getline(&line, &size, f) > 0)
+		set_line(line);
+	free(line);
+	if (f)
+		fclose(f);
+}
+
+/* Where gpushared listens: in a job's mounts its folder says it, whatever the environment does. */
+static void find_socket(void)
+{
+	const char *named = getenv("GPUSHARE_SOCKET");
+	FILE *f = open_in_folder("socket");
+
+	snprintf(socket_path, sizeof(socket_path), "%s", named && *named ? named : DEFAULT_SOCKET);
+	if (f && !fgets(socket_path, sizeof(socket_path), f))
+		socket_path[0] = '\0';
+	if (f)
+		fclose(f);
+}
+
+static int has(const char *name)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return access(path, F_OK) == 0;
+}
+
+static void find(void)
+{
+	const char *named = getenv("GPUSHARE_SOCKET");
+	int has_ids = getenv("GPUSHARE_JOB_ID") && getenv("GPUSHARE_STEP_ID");
+	struct gs_msg msg;
+
+	find_folder();
+	find_socket();
+	if (*folder ? !has("job") && has_ids : named && *named)
+		return; /* the environment says all of it */
+	unsetenv("GPUSHARE_SOCKET");
+	if (*folder && !has("job") && !has("node"))
+		return; /* nobody is to be asked for any */
+	if (*folder && has_ids) {
+		setenv("GPUSHARE_SOCKET", socket_path, 1);
+	} else if (request(0, &msg, NULL, NULL) == 0 && msg.here.job_id) {
+		set_step(&msg.here);
+	} else if (*folder) {
+		/* gpushared decides: once it answers, or by its refusal. */
+		set_lines(open_in_folder("job"));
+		set_lines(open_in_folder("environment"));
+	}
+}
+
+void shim_place_find(void)
+{
+	pthread_once(&found, find);
+}
+
+int shim_place_driver(size_t n, char *path, size_t size)
+{
+	char file[PATH_MAX];
+	Dl_info info;
+
+	shim_place_find();
+	if (!*folder || n > 1)
+		return -1;
+	if (n == 1)
+		return (size_t)snprintf(path, size, "%s/driver", folder) < size ? 0 : -1;
+	/* The file that we were loaded as: it may be one of several. */
+	if (!dladdr((void *)(uintptr_t)shim_place_find, &info) || !info.dli_fname ||
+	    !realpath(info.dli_fname, file))
+		file[0] = '\0';
+	return (size_t)snprintf(path, size, "%s/real%s", folder, file) < size ? 0 : -1;
+}
+
+int shim_place_request_driver(struct gs_error *err)
+{
+	struct gs_msg msg;
+	int fd = -1;
+
+	shim_place_find();
+	if (request(1, &msg, &fd, err) < 0)
+		return -1;
+	return fd >= 0 ? fd : gs_fail(err, "gpushared has none either");
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finding the driver below the shim, and its functions.
+ *
+ * GPUSHARE_DRIVER names it (a site's, or the emulated device's); otherwise the
+ * usual places are tried, each by its full path, so that the dynamic linker
+ * does not hand the shim itself back under its soname.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/shim/base/place.h"
+#include "device/shim/base/shim.h"
+
+void *shim_slot[SHIM_FN_COUNT];
+
+static const char *const names[SHIM_FN_COUNT] = {
+#define ENTRY(name, kind, blocked) #name,
+#include "device/shim/base/entries.def"
+#undef ENTRY
+};
+
+#define WHY_MAX 384
+/* cuDriverGetVersion() */
+#define LAZY_LOADING_SINCE 13000
+
+static pthread_once_t opened = PTHREAD_ONCE_INIT;
+static void *driver;
+
+static CUresult no_driver(void)
+{
+	return CUDA_ERROR_STUB_LIBRARY;
+}
+
+/*
+ * cudart finds a driver, us, and asks for its version before anything else: at 0 it
+ * says what it says without any driver (cudaErrorInsufficientDriver).
+ */
+static CUresult no_version(int *version)
+{
+	if (!version)
+		return CUDA_ERROR_INVALID_VALUE;
+	*version = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult not_there(void)
+{
+	return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+const char *shim_name(enum shim_fn fn)
+{
+	return names[fn];
+}
+
+/* Is this path the very file that we are in? */
+static int is_ourselves(const char *path)
+{
+	struct stat a, b;
+	Dl_info info;
+
+	return dladdr((void *)(uintptr_t)shim_real, &info) && info.dli_fname &&
+	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+/* NULL: not a driver, and why, if it is worth a word. */
+static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
+{
+	void *handle;
+
+	if (access(path, R_OK) != 0) {
+		if (must_be_there || errno != ENOENT)
+			snprintf(why, WHY_MAX, ": %s: %s", path, strerror(errno));
+		return NULL;
+	}
+	if (is_ourselves(path)) {
+		if (must_be_there)
+			snprintf(why, WHY_MAX, ": %s is gpushare's own library", path);
+		return NULL;
+	}
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle) {
+		snprintf(why, WHY_MAX, ": %s", dlerror());
+		shim_log("cannot load the driver%s", why);
+	}
+	return handle;
+}
+
+/* In a container: by gpushared, which has it. */
+static void *open_handed_over(char why[WHY_MAX])
+{
+	char path[32];
+	void *handle;
+	struct gs_error err = { "gpushared closed the connection" };
+	int fd = shim_place_request_driver(&err);
+
+	if (fd < 0) {
+		if (!*why)
+			snprintf(why, WHY_MAX, ": %s", err.text);
+		return NULL;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	handle = open_path(path, 1, why);
+	close(fd);
+	return handle;
+}
+
+static int is_managed(void)
+{
+	return getenv("GPUSHARE_SOCKET") || getenv("GPUSHARE_FORCE_EVICT_MS") ||
+	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
+}
+
+/* In the place of what the program, or who started it, has set there; that is said once. */
+static void set_instead(const char *name, const char *value, const char *why)
+{
+	const char *had = getenv(name);
+
+	if (had && strcmp(had, value) != 0)
+		shim_notice("%s=%.32s is %s here: %s", name, had, value, why);
+	setenv(name, value, 1);
+}
+
+/*
+ * What waits in lazy loading, and what does not, has been looked at with these drivers only
+ * (loading.h): with an older one everything is loaded at once, as that never waits for a held
+ * kernel.  It reads this once, in cuInit.
+ */
+static void load_eagerly(void)
+{
+	CUresult (*version)(int *version);
+	void *p = dlsym(driver, names[SHIM_FN_cuDriverGetVersion]);
+	int is = 0;
+
+	memcpy(&version, &p, sizeof(version));
+	if (!version || version(&is) != CUDA_SUCCESS || is < LAZY_LOADING_SINCE)
+		set_instead(
+			"CUDA_MODULE_LOADING", "EAGER",
+			"with a driver before 13.0 lazy loading could wait for a blocked kernel");
+}
+
+static void *find_driver(char why[WHY_MAX])
+{
+	static const char *const places[] = {
+		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
+		"/usr/lib64/libcuda.so.1",
+		"/usr/lib/libcuda.so.1",
+		"/usr/local/nvidia/lib64/libcuda.so.1",
+		"/usr/local/nvidia/lib/libcuda.so.1",
+		"/usr/lib/wsl/lib/libcuda.so.1",
+	};
+	const char *named = getenv("GPUSHARE_DRIVER");
+	char path[2 * PATH_MAX];
+	void *handle = NULL;
+
+	if (named && *named) {
+		handle = open_path(named, 1, why);
+		/* In a job's mounts the driver's path may lead to us. */
+		if (handle || !is_ourselves(named))
+			return handle;
+	}
+	for (size_t i = 0; !handle && shim_place_driver(i, path, sizeof(path)) == 0; i++)
+		handle = open_path(path, 0, why);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !handle; i++)
+		handle = open_path(places[i], 0, why);
+	return handle ? handle : open_handed_over(why);
+}
+
+static void open_driver(void)
+{
+	char why[WHY_MAX] = "";
+
+	shim_place_find();
+	/*
+	 * With 8 connections the eighth held stream stops the context.
+	 * Each connection more makes a context dearer: 32 of them take 509 ms
+	 * instead of 151, and stop the GPU's other contexts for 21 ms instead of
+	 * 11 (doc/results/h200-connections.csv).
+	 * The driver reads it once, in cuInit.
+	 */
+	if (is_managed())
+		set_instead("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS,
+			    "evicted kernels occupy connections; kernels of different streams may "
+			    "start in another order than with the number that was set");
+	driver = find_driver(why);
+	if (!driver)
+		shim_notice("no CUDA driver found%s", why);
+	else if (is_managed())
+		load_eagerly();
+}
+
+void *shim_real(enum shim_fn fn)
+{
+	void *p = __atomic_load_n(&shim_slot[fn], __ATOMIC_ACQUIRE);
+
+	if (p)
+		return p;
+	pthread_once(&opened, open_driver);
+	if (!driver)
+		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version :
+							  (void *)(uintptr_t)no_driver;
+	p = dlsym(driver, names[fn]);
+	if (!p)
+		p = (void *)(uintptr_t)not_there;
+	__atomic_store_n(&shim_slot[fn], p, __ATOMIC_RELEASE);
+	return p;
+}
+
+/*
+ * A line that cannot be written, to a pipe that nobody reads or a file that may not become longer,
+ * is not worth the program's life: the signal for that comes to this thread, and is taken here.
+ */
+static void write_line(FILE *out, const char *fmt, va_list ap)
+{
+	static const struct timespec at_once = { 0, 0 };
+	sigset_t deadly, before, was;
+	char text[512];
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	sigpending(&before);
+	sigemptyset(&deadly);
+	if (!sigismember(&before, SIGPIPE))
+		sigaddset(&deadly, SIGPIPE);
+	if (!sigismember(&before, SIGXFSZ))
+		sigaddset(&deadly, SIGXFSZ);
+	pthread_sigmask(SIG_BLOCK, &deadly, &was);
+	fprintf(out, "gpushare[%d] %ld.%06ld: %s\n", (int)getpid(), (long)now.tv_sec,
+		now.tv_nsec / 1000, text);
+	while (sigtimedwait(&deadly, NULL, &at_once) > 0)
+		;
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+}
+
+void shim_log(const char *fmt, ...)
+{
+	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+	static FILE *file;
+	static int tried;
+	va_list ap;
+
+	pthread_mutex_lock(&once);
+	if (!tried) {
+		const char *path = getenv("GPUSHARE_LOG");
+
+		tried = 1;
+		file = path && *path ? fopen(path, "ae") : NULL;
+		if (file)
+			setvbuf(file, NULL, _IOLBF, 0);
+	}
+	pthread_mutex_unlock(&once);
+	if (!file)
+		return;
+	va_start(ap, fmt);
+	write_line(file, fmt, ap);
+	va_end(ap);
+}
+
+void shim_notice(const char *fmt, ...)
+{
+	static _Atomic(const char *) said[8];
+	va_list ap;
+
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		const char *none = NULL;
+
+		if (atomic_compare_exchange_strong(&said[i], &none, fmt))
+			break;
+		if (none == fmt)
+			return;
+	}
+	va_start(ap, fmt);
+	write_line(stderr, fmt, ap);
+	va_end(ap);
+}

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which streams have something to do; see channels.h. */
+#define _GNU_SOURCE
+#include "device/shim/context/channels.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/context.h"
+#include "device/shim/context/patience.h"
+#include "device/shim/base/upcalls.h"
+#include "device/shim/base/wraps.h"
+
+#define NAP_NS 50000
+/* A program may use a thousand streams. */
+#define FOUND_BITS 11
+/* Asked for at a time. */
+#define QUERIED_MAX 64
+
+/* In the place of one that was destroyed while it had something to do. */
+#define GHOST ((CUstream)(uintptr_t)-1)
+
+struct shim_stream {
+	CUstream stream;  /* NULL: this record is free */
+	uintptr_t thread; /* of CU_STREAM_PER_THREAD: whose; else 0 */
+	CUcontext ctx;
+	struct shim_stream *next;
+	unsigned int inside; /* calls that are about to enqueue something */
+	uint32_t entered;    /* how often that was so: an answer that is older does not count */
+	int busy, requested; /* something may be pending; the driver is being asked */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_stream *streams; /* under lock; records are used again, never freed */
+static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last
+						      one that was looked for */
+static _Atomic uint32_t
+	branches; /* beyond each one's first, of the graphs that are out; written under lock */
+static _Atomic uint32_t contexts_gone; /* so many; written under lock */
+static _Atomic int several,
+	many; /* a context has had two of its own; more than there may be busy */
+
+/* It has its place, whether it is used or not. */
+static int is_default(CUstream stream)
+{
+	return stream == NULL || stream == CU_STREAM_LEGACY;
+}
+
+static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
+{
+	return s->stream == stream && s->thread == thread;
+}
+
+/* Under lock. */
+static struct shim_stream *find(CUstream stream)
+{
+	uintptr_t thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
+	struct shim_stream **last =
+		&found[(((uintptr_t)stream ^ thread) * UINT64_C(0x9E3779B97F4A7C15)) >>
+		       (64 - FOUND_BITS)];
+	struct shim_stream *s = *last;
+
+	if (s && is_of(s, stream, thread))
+		return s;
+	for (s = streams; s && !is_of(s, stream, thread); s = s->next)
+		;
+	if (s)
+		*last = s;
+	return s;
+}
+
+/* Under lock; NULL: no memory. */
+static struct shim_stream *add(CUstream stream, CUcontext ctx)
+{
+	struct shim_stream *s = streams;
+
+	while (s && (s->stream || s->inside || s->requested))
+		s = s->next;
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s)
+			return NULL;
+		s->next = streams;
+		streams = s;
+	}
+	s->stream = stream;
+	s->thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
+	s->ctx = ctx;
+	s->busy = 0;
+	return s;
+}
+
+/* Under lock: as long as nobody takes note, each stream may. */
+static int may_be_busy(const struct shim_stream *s)
+{
+	return s->stream && (s->busy || !shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
+}
+
+/* Under lock: the streams of the context that may be busy. */
+static uint32_t busy(CUcontext ctx)
+{
+	uint32_t n = 1 + branches;
+
+	for (const struct shim_stream *s = streams; s; s = s->next)
+		n += s->ctx == ctx && may_be_busy(s);
+	return n;
+}
+
+static CUcontext current(void)
+{
+	CUcontext ctx = NULL;
+
+	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
+}
+
+/* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
+static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX],
+		       CUstream stream[QUERIED_MAX], uint32_t entered[QUERIED_MAX])
+{
+	size_t n = 0;
+
+	for (struct shim_stream *s = streams; s && n < QUERIED_MAX && !shim_capture_used();
+	     s = s->next) {
+		if (!s->stream || s->stream == GHOST || s->thread || s->ctx != ctx || !s->busy ||
+		    s->inside)
+			continue;
+		s->requested++;
+		of[n] = s;
+		stream[n] = s->stream;
+		entered[n++] = s->entered;
+	}
+	return n;
+}
+
+/* Those are idle that the driver says are. */
+static void query(CUcontext ctx)
+{
+	struct shim_stream *of[QUERIED_MAX];
+	CUstream stream[QUERIED_MAX];
+	uint32_t entered[QUERIED_MAX];
+	size_t n;
+
+	pthread_mutex_lock(&lock);
+	n = to_query(ctx, of, stream, entered);
+	pthread_mutex_unlock(&lock);
+	for (size_t i = 0; i < n; i++) {
+		int idle = REAL(cuStreamQuery)(stream[i]) != CUDA_ERROR_NOT_READY;
+
+		pthread_mutex_lock(&lock);
+		of[i]->requested--;
+		if (idle && of[i]->entered == entered[i])
+			of[i]->busy = 0;
+		pthread_mutex_unlock(&lock);
+	}
+}
+
+/* Under lock, while nothing is held, or nothing of that is on the GPU: what is pending there ends
+ * by itself. */
+static void forget_ghosts(void)
+{
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (s->stream == GHOST)
+			s->stream = NULL;
+}
+
+/*
+ * If nothing with a slot is on the GPU, nobody waits for a held kernel.  Under lock: a launch is
+ * inside until it is enqueued, so none is on its way between the two.
+ */
+static int all_idle(struct shim_session *session)
+{
+	int are;
+
+	pthread_mutex_lock(&lock);
+	are = !shim_upcalls->enqueued(session);
+	for (struct shim_stream *s = streams; are && s; s = s->next)
+		if (!s->inside)
+			s->busy = 0;
+	if (are)
+		forget_ghosts();
+	pthread_mutex_unlock(&lock);
+	return are;
+}
+
+/*
+ * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question
+ * ends a capture.  Another thread's default stream cannot be asked for.
+ */
+static void inspect(struct shim_session *session, CUcontext ctx)
+{
+	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
+
+	shim_upcalls->reap(session);
+	if (!all_idle(session) && c && c->ctx == ctx && shim_context_use(c)) {
+		query(ctx);
+		shim_context_unuse(c);
+	}
+}
+
+/* Under lock: may so many more of the context be busy? */
+static int has_room(CUcontext ctx, uint32_t more)
+{
+	return !atomic_load(&shim_held[0]) || busy(ctx) + more <= SHIM_CHANNELS_BUSY;
+}
+
+static void nap(void)
+{
+	static const struct timespec time = { 0, NAP_NS };
+
+	nanosleep(&time, NULL);
+}
+
+/*
+ * With the lock, before and after: until so many more may be busy.  One more may be put into the
+ * channel of the relaunches, and wait for the very kernel that would be relaunched there.
+ */
+static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
+{
+	static _Atomic unsigned int in_vain;
+	struct shim_patience p = { .in_vain = &in_vain };
+
+	while (!has_room(ctx, more)) {
+		int first = !p.then;
+
+		pthread_mutex_unlock(&lock);
+		if (shim_patience_ends(&p, session)) {
+			shim_log(
+				"more streams have something to do than may while a kernel is held: that is not evicted now");
+			pthread_mutex_lock(&lock);
+			return;
+		}
+		if (!first)
+			nap();
+		inspect(session, ctx);
+		pthread_mutex_lock(&lock);
+	}
+	shim_patience_rewarded(&p);
+}
+
+/* Under lock; of a stream that nobody has seen made, too. */
+static struct shim_stream *entered(CUstream stream, struct shim_stream *s, CUcontext ctx)
+{
+	if (!s)
+		s = add(stream, ctx);
+	if (s) {
+		s->busy = 1;
+		s->inside++;
+		s->entered++;
+	}
+	return s;
+}
+
+struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstream stream)
+{
+	struct shim_stream *s;
+	CUcontext ctx;
+
+	if (is_default(stream) || shim_capturing(stream))
+		return NULL;
+	ctx = current();
+	pthread_mutex_lock(&lock);
+	s = find(stream);
+	if (s)
+		ctx = s->ctx;
+	if (!s || !s->busy)
+		wait_for_room(session, ctx, 1);
+	s = entered(stream, find(stream), ctx);
+	pthread_mutex_unlock(&lock);
+	return s;
+}
+
+void shim_channel_leave_late(struct shim_stream *in)
+{
+	pthread_mutex_lock(&lock);
+	in->inside--;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Under lock: from now on it is noted which are busy; of all that there are it is not known. */
+static void take_note(void)
+{
+	if (shim_is_uncommon(SHIM_UNCOMMON_CROWDED))
+		return;
+	for (struct shim_stream *s = streams; s; s = s->next)
+		s->busy = 1;
+	shim_say_uncommon(SHIM_UNCOMMON_CROWDED);
+}
+
+/* Under lock: is it one more than busy() counts? */
+static int is_more(CUstream stream, const struct shim_stream *s)
+{
+	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream) && !(s && s->busy);
+}
+
+int shim_channel_blocks(struct shim_session *session, CUstream stream, struct shim_stream **in)
+{
+	struct shim_stream *s;
+	CUcontext ctx;
+	int room;
+
+	*in = NULL;
+	if (!atomic_load(&many) && !atomic_load(&branches))
+		return 1;
+	ctx = current();
+	pthread_mutex_lock(&lock);
+	if (many)
+		take_note();
+	if (atomic_load(&shim_held[0]) == 1)
+		forget_ghosts();
+	s = find(stream);
+	if (s)
+		ctx = s->ctx;
+	room = has_room(ctx, is_more(stream, s));
+	if (!room) {
+		pthread_mutex_unlock(&lock);
+		inspect(session, ctx);
+		pthread_mutex_lock(&lock);
+		s = find(stream);
+		room = has_room(ctx, is_more(stream, s));
+	}
+	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream))
+		*in = entered(stream, s, ctx);
+	pthread_mutex_unlock(&lock);
+	return room;
+}
+
+void shim_channels_fork(struct shim_session *session, uint32_t n)
+{
+	CUcontext ctx = current();
+
+	pthread_mutex_lock(&lock);
+	branches += n; /* before: what is held meanwhile must leave room for them */
+	wait_for_room(session, ctx, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_join(uint32_t n)
+{
+	pthread_mutex_lock(&lock);
+	branches -= n;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_destroyed(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	contexts_gone++;
+	for (struct shim_stream *s = streams; s; s = s->next)
+		if (s->ctx == ctx)
+			s->stream = NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_channels_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (struct shim_stream *s = streams; s; s = s->next) {
+		s->stream = NULL;
+		s->inside = 0;
+		s->requested = 0;
+	}
+	branches = 0;
+	contexts_gone++;
+}
+
+static int is_queried(void)
+{
+	const struct shim_stream *s;
+
+	pthread_mutex_lock(&lock);
+	for (s = streams; s && !s->requested; s = s->next)
+		;
+	pthread_mutex_unlock(&lock);
+	return s != NULL;
+}
+
+void shim_channels_capture(void)
+{
+	while (is_queried())
+		sched_yield();
+}
+
+/* ---- the streams that the program makes ------------------------------------ */
+
+/* Under lock: a stream more of the context; one that had its handle went with another context. */
+static void add_new(CUstream stream, CUcontext ctx)
+{
+	struct shim_stream *s = find(stream);
+	uint32_t n = 1;
+
+	if (s)
+		s->stream = NULL;
+	add(stream, ctx);
+	for (s = streams; s; s = s->next)
+		n += s->stream && s->ctx == ctx;
+	if (n > 2)
+		atomic_store(&several, 1);
+	if (n > SHIM_CHANNELS_BUSY)
+		atomic_store(&many, 1);
+}
+
+int shim_channels_several(void)
+{
+	return atomic_load_explicit(&several, memory_order_relaxed);
+}
+
+void shim_channel_made(CUstream stream)
+{
+	CUcontext ctx = current();
+
+	if (!ctx)
+		return;
+	pthread_mutex_lock(&lock);
+	add_new(stream, ctx);
+	pthread_mutex_unlock(&lock);
+}
+
+static pthread_key_t ends;
+
+/* A thread ends, and so does its default stream, once nothing is pending there. */
+static void thread_ends(void *of)
+{
+	struct shim_stream *s = of;
+
+	pthread_mutex_lock(&lock);
+	if (s->stream == CU_STREAM_PER_THREAD && s->thread == shim_self())
+		s->stream = atomic_load(&shim_held[0]) && may_be_busy(s) ? GHOST : NULL;
+	pthread_mutex_unlock(&lock);
+}
+
+static void make_key(void)
+{
+	pthread_key_create(&ends, thread_ends);
+}
+
+void shim_channels_thread(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static __thread uint32_t known;
+	uint32_t now = atomic_load(&contexts_gone) + 1;
+	CUcontext ctx = known == now ? NULL : current();
+
+	if (!ctx)
+		return;
+	known = now;
+	pthread_once(&once, make_key);
+	pthread_mutex_lock(&lock);
+	add_new(CU_STREAM_PER_THREAD, ctx);
+	pthread_setspecific(ends, find(CU_STREAM_PER_THREAD));
+	pthread_mutex_unlock(&lock);
+}
+
+/* Has it something to do?  With the lock, before and after; not known to be idle is as good as yes.
+ */
+static int is_pending(CUstream stream, struct shim_stream *s)
+{
+	int is = 1;
+
+	if (!atomic_load(&shim_held[0]))
+		return 0;
+	if (shim_capture_used())
+		return 1;
+	s->requested++;
+	pthread_mutex_unlock(&lock);
+	is = REAL(cuStreamQuery)(stream) == CUDA_ERROR_NOT_READY;
+	pthread_mutex_lock(&lock);
+	s->requested--;
+	return is;
+}
+
+/* Nobody may be asking for it meanwhile. */
+void shim_channel_destroying(CUstream stream)
+{
+	struct shim_stream *s;
+	int pending;
+
+	pthread_mutex_lock(&lock);
+	s = find(stream);
+	pending = s && is_pending(stream, s);
+	while ((s = find(stream)) && s->requested) {
+		pthread_mutex_unlock(&lock);
+		sched_yield();
+		pthread_mutex_lock(&lock);
+	}
+	if (s)
+		s->stream = pending && may_be_busy(s) ? GHOST : NULL;
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Handles to kernels; see kernels.h. */
+#define _GNU_SOURCE
+#include "device/shim/kernel/kernels.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/context/barrier.h"
+#include "device/shim/session/session.h"
+
+#define BUCKETS (1 << SHIM_BUCKET_BITS)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+_Atomic(struct shim_kernel *) shim_bucket[BUCKETS];
+struct shim_kernel shim_place[BUCKETS];
+
+void shim_kernel_tell(struct shim_session *s, const struct shim_code *code)
+{
+	uint32_t reason = code->transform == PTX_TRANSFORM_AS_IS ? code->reason : PTX_REASON_NONE;
+
+	gs_client_kernel(s->client, code->number, code->transform, reason, code->registers,
+			 code->content, code->name);
+}
+
+/* Asked once, not at each launch.  Of a library's kernel they are the current device's; without
+ * one, not known yet. */
+static uint32_t registers_of(const void *handle, int library)
+{
+	CUdevice device = 0;
+	int n = 0;
+
+	if (!library && REAL(cuFuncGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS,
+						 (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		return 0;
+	if (library &&
+	    (REAL(cuCtxGetDevice)(&device) != CUDA_SUCCESS ||
+	     REAL(cuKernelGetAttribute)(&n, CU_FUNC_ATTRIBUTE_NUM_REGS, (CUkernel)(uintptr_t)handle,
+					device) != CUDA_SUCCESS))
+		return 0;
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+static struct shim_code *new_code(const char *name)
+{
+	struct shim_session *s = shim_session_peek();
+	struct shim_code *code = calloc(1, sizeof(*code));
+
+	if (code && !(code->name = strdup(name))) {
+		free(code);
+		return NULL;
+	}
+	if (!code)
+		return NULL;
+	code->reason = PTX_REASON_UNSEEN;
+	code->number = s ? atomic_fetch_add(&s->kernels, 1) : 0;
+	return code;
+}
+
+/* The place in the table, or a block of its own; for good. NULL: no memory. */
+static struct shim_kernel *new_record(size_t bucket)
+{
+	struct shim_kernel *k = &shim_place[bucket];
+
+	return atomic_flag_test_and_set(&k->placed) ? shim_lines(sizeof(*k)) : k;
+}
+
+/* code NULL: there was no memory for it. */
+static struct shim_kernel *insert(const void *handle, struct shim_code *code)
+{
+	size_t bucket = shim_bucket_of(handle);
+	struct shim_kernel *k = code ? new_record(bucket) : NULL, *head,
+			   *placed = &shim_place[bucket];
+
+	if (!k)
+		return NULL;
+	k->code = code;
+	k->original = k->direct = (CUfunction)(uintptr_t)handle;
+	k->handle = handle;
+	head = atomic_load(&shim_bucket[bucket]);
+	do
+		k->next = head;
+	while (!atomic_compare_exchange_weak(&shim_bucket[bucket], &head, k));
+	if (k != placed && placed->handle == handle)
+		placed->handle = NULL;
+	return k;
+}
+
+/* What the module says of its kernel, as far as it has been seen. */
+static void belong(struct shim_code *code, struct shim_module *m)
+{
+	code->module = m;
+	if (!m)
+		return;
+	if (!m->content)
+		m->content = shim_image_content(&m->image);
+	code->content = m->content;
+	code->reason = m->image.at ? PTX_REASON_NOT_BUILT : m->image.why;
+}
+
+static struct shim_kernel *add(struct shim_module *m, int library, const void *handle,
+			       const char *name)
+{
+	struct shim_code *code = new_code(name);
+	struct shim_kernel *k = insert(handle, code);
+	struct shim_session *s = shim_session_peek();
+
+	if (!k)
+		return NULL;
+	belong(code, m);
+	code->registers = registers_of(handle, library);
+	if (s)
+		shim_kernel_tell(s, code);
+	return k;
+}
+
+void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
+{
+	struct shim_module *m = shim_module_find(module);
+	struct shim_kernel *k = shim_kernel_seen(handle);
+
+	/* The driver gives the number of an unloaded kernel to another one, whose variant is
+	 * another. */
+	if (k && strcmp(k->code->name, name) == 0 && k->code->module == m &&
+	    k->library == (library ? module : NULL))
+		return;
+	k = add(m, library, handle, name);
+	if (k)
+		k->library = library ? module : NULL;
+}
+
+/* Each context has functions of its own, whose numbers come again when it is gone: to the same
+ * kernel's, or to another's. */
+void shim_kernel_alias(const void *known, const void *handle)
+{
+	const struct shim_kernel *from = shim_kernel_seen(known);
+	struct shim_kernel *k = shim_kernel_seen(handle);
+	struct shim_session *s = shim_session_peek();
+	uint32_t registers;
+
+	if (!from || from->handle == handle || (k && k->code == from->code))
+		return;
+	k = insert(handle, from->code);
+	if (!k || from->code->registers)
+		return;
+	registers = registers_of(handle, 0);
+	from->code->registers = registers;
+	if (s && registers)
+		shim_kernel_tell(s, from->code);
+}
+
+struct shim_kernel *shim_kernel_find(const void *handle)
+{
+	struct shim_kernel *k = shim_kernel_seen(handle);
+	CUmodule module = NULL;
+	const char *name = NULL;
+
+	if (k)
+		return k;
+	/* No call has given it to the program by name: a list of the module's has, or the driver's
+	 * own ways, by which cuFFT comes to some. */
+	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		return insert(handle, new_code("?"));
+	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
+		module = NULL;
+	shim_barrier_enter(0); /* its registers may not be known before it is loaded */
+	k = add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
+	shim_barrier_leave(0);
+	return k;
+}
+
+struct shim_kernel *shim_graph_find(CUgraphExec graph)
+{
+	struct shim_kernel *k = shim_kernel_seen(graph);
+	struct shim_session *s = shim_session_peek();
+
+	if (k && k->code->reason == PTX_REASON_GRAPH)
+		return k;
+	k = insert(graph, new_code("(graph)"));
+	if (!k)
+		return NULL;
+	k->code->reason = PTX_REASON_GRAPH;
+	if (s)
+		shim_kernel_tell(s, k->code);
+	return k;
+}
+
+void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes, uint32_t branches)
+{
+	struct shim_kernel *k = shim_graph_find((CUgraphExec)(uintptr_t)handle);
+
+	if (!k)
+		return;
+	k->local_bytes[0] = k->local_bytes[1] = local_bytes;
+	k->nodes = nodes;
+	k->branches = branches;
+	for (size_t i = 0; i < SHIM_DIMS_MAX; i++)
+		shim_time_forget(&k->time[i]);
+}
+
+enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
+{
+	return k->code->transform == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :
+							   (enum ptx_reason)k->why;
+}
+
+struct shim_time *shim_kernel_time(struct shim_kernel *k, const unsigned int block[3],
+				   uint64_t tasks)
+{
+	uint32_t dims = shim_dims(block[0], block[1], block[2], tasks);
+
+	for (size_t i = 0; i < SHIM_DIMS_MAX - 1; i++) {
+		uint32_t known = atomic_load_explicit(&k->time[i].dims, memory_order_relaxed);
+
+		if (known == dims ||
+		    (!known && (atomic_compare_exchange_strong(&k->time[i].dims, &known, dims) ||
+				known == dims)))
+			return &k->time[i];
+	}
+	return &k->time[SHIM_DIMS_MAX - 1];
+}
+
+uint64_t shim_kernel_launches(const struct shim_kernel *k)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SHIM_DIMS_MAX; i++)
+		n += shim_time_launches(&k->time[i]);
+	return n;
+}
+
+/* Shapes are taken in turn, so that the first free one is the last to look at. */
+static uint64_t untracked_of(const struct shim_kernel *k)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < SHIM_DIMS_MAX && (k->time[i].dims || i == SHIM_DIMS_MAX - 1); i++)
+		n += shim_time_untracked(&k->time[i]);
+	return n;
+}
+
+/* What has been told is read before what there is, which only grows: never less than has been told.
+ */
+uint32_t shim_kernel_take_untracked(struct shim_kernel *k)
+{
+	uint64_t told = k->untracked_told, n;
+
+	do {
+		n = untracked_of(k) - told;
+		if (n > UINT32_MAX)
+			n = UINT32_MAX;
+	} while (n && !atomic_compare_exchange_weak(&k->untracked_told, &told, told + n));
+	return (uint32_t)n;
+}
+
+void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
+			const unsigned int block[3], uint64_t tasks, double part)
+{
+	uint64_t none = 0, tpt;
+
+	if (t->tpt_ps || atomic_flag_test_and_set(&t->requested))
+		return;
+	tpt = gs_client_time(s->client, k->code->number,
+			     gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
+	if (tpt)
+		atomic_compare_exchange_strong(&t->tpt_ps, &none,
+					       (uint64_t)((double)tpt * part) + 1);
+}
+
+void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct shim_kernel *k = shim_bucket[i]; k; k = k->next)
+			visit(k, user);
+}
+
+void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction direct)
+{
+	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&k->counts, 1);
+	k->direct = direct;
+	k->counted_in = context;
+	atomic_fetch_add(&k->counts, 1);
+	pthread_mutex_unlock(&lock);
+}
+
+static void forget_code(struct shim_kernel *k, void *module)
+{
+	const struct shim_module *m = k->code->module;
+
+	if (m ? m->handle != module : k->library && k->library != module)
+		return;
+	if (k->counted_in)
+		shim_kernel_count(k, NULL, k->original);
+	if (m)
+		k->handle = NULL;
+}
+
+void shim_kernels_unloaded(const void *module)
+{
+	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
+}
+
+static void announce(struct shim_kernel *k, void *session)
+{
+	shim_kernel_tell(session, k->code);
+}
+
+void shim_kernels_announce(struct shim_session *s)
+{
+	shim_kernels_each(announce, s);
+}
+
+void shim_kernels_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (size_t i = 0; i < BUCKETS; i++) {
+		if (atomic_exchange(&shim_bucket[i], NULL))
+			shim_place[i].handle = NULL;
+	}
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The program's modules; see modules.h. */
+#define _GNU_SOURCE
+#include "device/shim/kernel/modules.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/clock.h"
+
+/* Nobody uses a module for so long but in a driver that does not come back. */
+#define USED_NS (5 * GS_NS_PER_S)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_module *modules;  /* under lock */
+static struct shim_module *unloaded; /* under lock: their kernels' records point there */
+
+static void push(struct shim_module *m)
+{
+	pthread_mutex_lock(&lock);
+	m->next = modules;
+	modules = m;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image)
+{
+	struct shim_module *m = calloc(1, sizeof(*m));
+	struct shim_image dropped = *image;
+
+	if (!m) {
+		shim_image_drop(&dropped);
+		return;
+	}
+	m->handle = handle;
+	m->library = library;
+	m->loaded = loaded;
+	m->image = *image;
+	push(m);
+}
+
+/* Under lock. */
+static struct shim_module *lookup(const void *handle)
+{
+	struct shim_module *m;
+
+	for (m = modules; m && m->handle != handle; m = m->next)
+		;
+	return m;
+}
+
+struct shim_module *shim_module_find(const void *handle)
+{
+	struct shim_module *m;
+
+	pthread_mutex_lock(&lock);
+	m = lookup(handle);
+	if (m && m->of)
+		m = lookup(m->of->handle);
+	pthread_mutex_unlock(&lock);
+	return m;
+}
+
+/* What was another module with this handle, whose context took it along, is not this one. */
+void shim_module_alias(const void *library, const void *module)
+{
+	struct shim_module *of, *is, *m = calloc(1, sizeof(*m));
+
+	pthread_mutex_lock(&lock);
+	of = lookup(library);
+	is = lookup(module);
+	if (m && of && (!is || is->of != of)) {
+		m->handle = module;
+		m->of = of;
+		m->next = modules;
+		modules = m;
+		m = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	free(m);
+}
+
+/* It looks at gone after it has counted, and who sets gone looks at the count then. */
+int shim_module_use(struct shim_module *m)
+{
+	atomic_fetch_add(&m->users, 1);
+	if (!atomic_load(&m->gone))
+		return 1;
+	shim_module_unuse(m);
+	return 0;
+}
+
+void shim_module_unuse(struct shim_module *m)
+{
+	atomic_fetch_sub(&m->users, 1);
+}
+
+static void wait_for_users(struct shim_module *m)
+{
+	static const struct timespec nap = { 0, 20000 };
+	uint64_t from = gs_clock_ns();
+
+	while (atomic_load(&m->users) && gs_clock_ns() - from < USED_NS)
+		nanosleep(&nap, NULL);
+}
+
+void shim_module_gone(const void *handle)
+{
+	struct shim_module **at = &modules, *m, *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	while ((m = *at)) {
+		/* The newest of that handle, and a library's modules with it. */
+		if ((m->handle != handle || found) && !(m->of && m->of->handle == handle)) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		if (m->of) {
+			free(m);
+			continue;
+		}
+		found = m;
+		atomic_store(&m->gone, 1);
+		m->next = unloaded;
+		unloaded = m;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!found)
+		return;
+	wait_for_users(found);
+	shim_image_drop(&found->image);
+}
+
+int shim_module_has_variants(const void *handle)
+{
+	const struct shim_module *m = shim_module_find(handle);
+
+	return m && atomic_load(&m->whole);
+}
+
+void shim_modules_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	modules = unloaded = NULL;
+}

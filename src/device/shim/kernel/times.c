@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which launches are timed, and what is made of it; see times.h. */
+#define _GNU_SOURCE
+#include "device/shim/kernel/times.h"
+
+#include "common/clock.h"
+#include "gpushare/proto/page.h"
+
+/*
+ * Launches that are timed: so many at first and after a surprise, then one of so
+ * many: odd, so that both are timed where a program takes turns between two sizes.  Far fewer where
+ * nobody else uses the GPU, who would wait for one that has become longer: what a short kernel is
+ * predicted to take may add up to SAMPLE_ALONE_NS until it is timed again, and whoever comes has
+ * all timed that were put off.  Timing one costs its thread 10 to 18 us, and a step of PyTorch is
+ * 480 short ones: one of 127 to 255 cost it 0.8 % (doc/results/h100-torch-within.csv).
+ */
+#define SAMPLE_FIRST 4
+#define SAMPLE_EVERY 31
+#define SAMPLE_ALONE 127
+#define SAMPLE_ALONE_MOST 1023
+#define SAMPLE_ALONE_NS (64 * GS_NS_PER_MS)
+/* Beside others what takes so many times longer may be longer: each such sample makes it longer by
+ * such a part, others undo that. */
+#define LONGER_BY 4
+#define LONGER_STEP 8
+/* Up to then its time may still be mostly that of its first launch, which a cold GPU makes many
+ * times as long. */
+#define SAMPLE_SETTLED (2 * SAMPLE_ALONE_MOST)
+
+/* One of so many is timed while nobody else uses the GPU.  takes_ns 0: not known. */
+static uint32_t one_of_alone(uint64_t takes_ns)
+{
+	uint64_t n = takes_ns ? SAMPLE_ALONE_NS / takes_ns : 0;
+
+	return n < SAMPLE_ALONE      ? SAMPLE_ALONE :
+	       n < SAMPLE_ALONE_MOST ? (uint32_t)n | 1 :
+				       SAMPLE_ALONE_MOST;
+}
+
+uint8_t shim_time_take(struct shim_time *t, uint64_t n, uint64_t takes_ns, int shared)
+{
+	uint64_t due = t->due;
+	uint32_t again = t->again;
+	int soon = again > 1 || n < SAMPLE_FIRST - 1;
+
+	if (!shim_time_due(t, n, shared) ||
+	    !atomic_compare_exchange_strong(&t->due, &due, n + (soon ? 1 : SAMPLE_EVERY)))
+		return SHIM_UNTIMED;
+	t->spare = soon ? 0 : one_of_alone(takes_ns) - SAMPLE_EVERY;
+	if (!again)
+		return SHIM_TIMED;
+	atomic_compare_exchange_strong(&t->again, &again, again - 1);
+	return SHIM_TIMED_AGAIN;
+}
+
+int shim_time_is_settled(const struct shim_time *t)
+{
+	return t->tpt_ps && shim_time_launches(t) > SAMPLE_FIRST;
+}
+
+/* The next launches are timed, so many. */
+static void query(struct shim_time *t, uint32_t launches)
+{
+	t->again = launches;
+	t->due = 0;
+}
+
+/*
+ * The average moves by a quarter, whatever the sample says: one is too long where the GPU was
+ * another context's in between, and a kernel that takes now this long, now that, is to be
+ * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
+ * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
+ * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the
+ * GPU).  Those ask for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are
+ * timed, and the others may ride. Nor, once many have been launched, does one that was shorter
+ * while nobody else uses the GPU: nobody waits for what is thought to be too long, and whoever
+ * comes has the next ones timed.
+ */
+uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
+			 uint32_t beside)
+{
+	uint64_t old = t->tpt_ps;
+
+	if (beside) {
+		if (old ? tpt_ps < old : beside == GS_BESIDE_SLICED)
+			t->tpt_ps = tpt_ps + 1;
+		else if (!old)
+			query(t, 1);
+		else if (tpt_ps / LONGER_BY > old)
+			t->tpt_ps = old + old / LONGER_STEP;
+		return 0;
+	}
+	t->tpt_ps = old ? (3 * old + tpt_ps) / 4 : tpt_ps + 1;
+	if (!old || (tpt_ps / 2 <= old && tpt_ps >= old / 2))
+		return 0;
+	if (timed == SHIM_TIMED &&
+	    (shared || tpt_ps > old || shim_time_launches(t) < SAMPLE_SETTLED))
+		query(t, SAMPLE_FIRST - 1);
+	return tpt_ps > old ? old : 0;
+}
+
+void shim_time_forget(struct shim_time *t)
+{
+	t->tpt_ps = 0;
+	query(t, SAMPLE_FIRST - 1);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Enqueueing a launch; see enqueue.h.  An evictable kernel goes out as its preemptible variant with
+ * a wait behind it that the kernel's last block ends, so whatever the program enqueues next stays
+ * behind it across evictions.  Anything else goes out as it is, between two markers (marker.h).
+ */
+#define _GNU_SOURCE
+#include "device/shim/launch/enqueue.h"
+
+#include <stddef.h>
+
+#include "device/shim/base/wraps.h"
+#include "device/shim/context/barrier.h"
+#include "device/shim/context/order.h"
+#include "device/shim/graph/graph.h"
+#include "device/shim/launch/force.h"
+#include "device/shim/launch/marker.h"
+#include "device/shim/launch/preenqueued.h"
+#include "device/shim/variant/transforms.h"
+
+CUresult shim_enqueue_as_written(const struct shim_request *r)
+{
+	if (r->as_written)
+		return r->as_written(r);
+	if (r->graph)
+		return REAL(cuGraphLaunch)(r->graph, r->stream);
+	if (r->config) {
+		CUlaunchConfig config = *r->config;
+
+		config.hStream = r->stream;
+		return REAL(cuLaunchKernelEx)(&config, r->f, r->params, r->extra);
+	}
+	if (r->cooperative)
+		return REAL(cuLaunchCooperativeKernel)(r->f, r->grid[0], r->grid[1], r->grid[2],
+						       r->block[0], r->block[1], r->block[2],
+						       r->shared, r->stream, r->params);
+	return REAL_AT_ONCE(cuLaunchKernel)(r->f, r->grid[0], r->grid[1], r->grid[2], r->block[0],
+					    r->block[1], r->block[2], r->shared, r->stream,
+					    r->params, r->extra);
+}
+
+/* Of this launch's context; those of another that it was in before go, or went with it. */
+static void take_events(struct shim_launch *l)
+{
+	if (l->watch.ctx && shim_context_use(l->watch.ctx)) {
+		REAL(cuEventDestroy_v2)(l->watch.begin);
+		REAL(cuEventDestroy_v2)(l->watch.end);
+		shim_context_unuse(l->watch.ctx);
+	}
+	l->watch.ctx = NULL;
+	if (REAL(cuEventCreate)(&l->watch.begin, CU_EVENT_DEFAULT) != CUDA_SUCCESS)
+		return;
+	if (REAL(cuEventCreate)(&l->watch.end, CU_EVENT_DEFAULT) == CUDA_SUCCESS)
+		l->watch.ctx = l->ctx;
+	else
+		REAL(cuEventDestroy_v2)(l->watch.begin);
+}
+
+/* Timing events around the kernel; without them it is merely not timed. */
+static void sample_begin(struct shim_launch *l, CUstream stream)
+{
+	if (!l->watch.sampled)
+		return;
+	if (l->watch.ctx != l->ctx)
+		take_events(l);
+	if (l->watch.ctx != l->ctx || REAL(cuEventRecord)(l->watch.begin, stream) != CUDA_SUCCESS)
+		l->watch.sampled = SHIM_UNTIMED;
+}
+
+static void sample_end(struct shim_launch *l, CUstream stream)
+{
+	if (l->watch.sampled && REAL(cuEventRecord)(l->watch.end, stream) != CUDA_SUCCESS)
+		l->watch.sampled = SHIM_UNTIMED;
+}
+
+CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
+{
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		l->as.packed.bytes,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&l->as.packed.len,
+		CU_LAUNCH_PARAM_END,
+	};
+	const unsigned int *block = l->as.dims.block;
+	CUlaunchConfig config = {
+		grid[0],
+		grid[1],
+		grid[2],
+		block[0],
+		block[1],
+		block[2],
+		l->as.dims.shared,
+		stream,
+		l->as.attributes.of,
+		l->as.attributes.n,
+	};
+
+	if (l->as.attributes.n)
+		return REAL(cuLaunchKernelEx)(&config, l->as.variant->f, NULL, extra);
+	return REAL(cuLaunchKernel)(l->as.variant->f, grid[0], grid[1], grid[2], block[0], block[1],
+				    block[2], l->as.dims.shared, stream, NULL, extra);
+}
+
+CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
+{
+	CUresult rc = shim_force_arm(shim_session_peek(), l);
+
+	return rc == CUDA_SUCCESS ? l->as.transform->launch(l, stream) : rc;
+}
+
+static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_request *r)
+{
+	uint32_t *done = &l->ctx->image[l->index].done;
+	CUresult rc = CUDA_SUCCESS;
+
+	l->as.guard.ends = *done + 1;
+	if (l->as.nwrite)
+		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->as.nwrite, l->as.write, 0);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_begin(l, r->stream);
+	rc = shim_launch_variant(l, r->stream);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_end(l, r->stream);
+	return REAL(cuStreamWaitValue32_v2)(r->stream,
+					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
+					    *done = l->as.guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
+}
+
+static CUresult enqueue_as_is(struct shim_session *s, struct shim_launch *l,
+			      const struct shim_request *r)
+{
+	CUresult rc;
+
+	shim_marker_choose(s, l);
+	rc = shim_marker_started(l, r->stream);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_begin(l, r->stream);
+	rc = shim_enqueue_as_written(r);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	sample_end(l, r->stream);
+	return shim_marker_ended(l, r->stream);
+}
+
+CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r)
+{
+	struct shim_section p;
+	CUresult rc;
+
+	l->beside = (uint8_t)gs_page_load(s->page->beside);
+	if (l->beside == GS_BESIDE_SLICED && shim_time_is_settled(l->time))
+		l->watch.sampled = SHIM_UNTIMED;
+	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->streams.legacy);
+	rc = l->evictable ? enqueue_evictable(l, r) : enqueue_as_is(s, l, r);
+	shim_order_leave(&p);
+	if (rc == CUDA_SUCCESS && l->in_barrier) {
+		shim_request_grown(l->ctx, l->evictable ? l->as.variant->local_bytes :
+							  l->kernel->local_bytes[r->graph != NULL]);
+		if (r->graph)
+			shim_graph_went(l->kernel);
+	}
+	return rc;
+}
+
+CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *r)
+{
+	CUresult rc = CUDA_SUCCESS;
+	struct shim_section p;
+
+	shim_order_enter(&p, l->ctx, r->stream, 1, l->streams.legacy);
+	if (shim_preenqueued_wait(l, r->stream))
+		rc = enqueue_evictable(l, r);
+	shim_order_leave(&p);
+	return rc;
+}
+
+/*
+ * The driver has refused the launch, behind the wait for its time slice: that is ended, for which
+ * nobody needs a turn, and the GPU says that the launch is over.  0: the driver refuses that, too.
+ */
+static int end_wait(struct shim_launch *l, const struct shim_request *r)
+{
+	uint32_t state;
+
+	while ((state = gs_page_load(l->slot->state)) == GS_K_READY || state == GS_K_TORUN)
+		gs_slot_move(l->slot, state, GS_K_RUNNING);
+	return REAL(cuStreamWriteValue32_v2)(r->stream,
+					     shim_launch_slot(l, offsetof(struct gs_slot, state)),
+					     GS_K_DONE, 0) == CUDA_SUCCESS;
+}
+
+void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r)
+{
+	if (l->evictable)
+		l->as.transform->forget(l);
+	if (l->preenqueued && end_wait(l, r)) {
+		atomic_store(&l->enqueued, 1);
+		return;
+	}
+	if (l->evictable)
+		shim_blocked_end(l->streams.blocked, l->streams.legacy);
+	shim_launch_drop(l);
+}

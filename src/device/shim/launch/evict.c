@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The client's side of an eviction: orders to leave, and relaunches; see evict.h. */
+#define _GNU_SOURCE
+#include "device/shim/launch/evict.h"
+
+#include <inttypes.h>
+
+#include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/context/fault.h"
+#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/force.h"
+#include "device/shim/launch/grant.h"
+#include "device/shim/variant/transforms.h"
+
+/* How long it sleeps: with an eviction out, with launches out, with neither. */
+#define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
+#define NAP_BUSY_NS (1 * GS_NS_PER_MS)
+#define NAP_IDLE_NS (100 * GS_NS_PER_MS)
+/*
+ * A signal that may have been overtaken by the launch's own copy is sent again: once, and for as
+ * long as it takes when the kernel has started all the same. Not for ever while it waits behind
+ * another one, perhaps for a neighbour's whole turn: each time the driver would switch to us for
+ * it.
+ */
+#define RESEND_NS (1 * GS_NS_PER_MS)
+#define SIGNALS_UNSTARTED 2
+/* How long a kernel that a fault has ended may go unnoticed. */
+#define FAULT_POLL_NS (10 * GS_NS_PER_MS)
+#define RETRY_NS (10 * GS_NS_PER_MS)
+
+static void leave(struct shim_evictor *e)
+{
+	if (e->in)
+		shim_context_unuse(e->in);
+	e->in = NULL;
+}
+
+static int enter(struct shim_evictor *e, struct shim_context *c)
+{
+	CUstreamCaptureMode mode;
+	CUresult rc;
+
+	if (e->in != c) {
+		leave(e);
+		if (!shim_context_use(c))
+			return -1;
+		e->in = c;
+	}
+	if (e->current != c) {
+		rc = REAL(cuCtxSetCurrent)(c->ctx);
+		shim_fault_seen(c, rc);
+		if (rc != CUDA_SUCCESS)
+			return -1;
+		shim_capture_relax(&mode); /* for good: it makes no call of the program's */
+		e->current = c;
+	}
+	return 0;
+}
+
+/* The same by copies from pinned memory (FRS, section III-A). */
+static CUresult copy_limits(const struct shim_evictor *e)
+{
+	CUresult rc = CUDA_SUCCESS;
+
+	for (unsigned int i = 0; i < e->nlimit && rc == CUDA_SUCCESS; i++) {
+		uint32_t *word = e->limit_ctx->word;
+
+		while (*word != e->limit[i].writeValue.value)
+			word++;
+		rc = REAL(cuMemcpyHtoDAsync_v2)(e->limit[i].writeValue.address, word, sizeof(*word),
+						e->limit_ctx->control);
+	}
+	return rc;
+}
+
+static CUresult flush_limits(struct shim_evictor *e)
+{
+	CUresult rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+
+	if (!e->nlimit)
+		return CUDA_SUCCESS;
+	if (enter(e, e->limit_ctx) == 0)
+		rc = e->session->signal == GS_SIGNAL_DMA && e->limit_ctx->word ?
+			     copy_limits(e) :
+			     REAL(cuStreamBatchMemOp_v2)(e->limit_ctx->control, e->nlimit, e->limit,
+							 0);
+	shim_fault_seen(e->limit_ctx, rc);
+	if (rc != CUDA_SUCCESS)
+		shim_log("%u resident limits could not be set: %d", e->nlimit, rc);
+	e->nlimit = 0;
+	return rc;
+}
+
+/* The image is what the slot's next launch compares with: it will know what is left behind. */
+static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
+{
+	struct shim_signal to;
+	uint32_t value;
+
+	l->as.transform->signal(l, &to);
+	value = leave ? to.leave : to.stay;
+	if (e->limit_ctx != l->ctx)
+		flush_limits(e);
+	e->limit_ctx = l->ctx;
+	__atomic_store_n(to.image, value, __ATOMIC_RELEASE);
+	e->nlimit = shim_write_op(e->limit, e->nlimit, 32, to.word, value);
+	l->eviction.unsettled |= leave;
+}
+
+/*
+ * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
+ * block may still be waiting in its stream and may bring a limit along, so the
+ * signal is repeated.  A proxy sees TOEVICT by itself, but only once its kernel has
+ * started: what has not begun is to leave at once.  A watcher may be behind that of a
+ * kernel in another stream, or have gone when the kernel was called back.
+ */
+static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
+{
+	int started = gs_page_load(l->slot->started) != 0;
+
+	if (l->eviction.signalled_ns && (now - l->eviction.signalled_ns < RESEND_NS ||
+					 (!started && l->eviction.signals >= SIGNALS_UNSTARTED)))
+		return;
+	if (!l->as.proxy || !started ||
+	    (l->eviction.signalled_ns && l->as.transform->doubtful_proxy))
+		set_limit(e, l, 1);
+	l->eviction.signals = started ? 0 : l->eviction.signals + 1;
+	l->eviction.signalled_ns = now;
+}
+
+/* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
+static void call_back(struct shim_evictor *e, struct shim_launch *l)
+{
+	set_limit(e, l, 0);
+	l->eviction.signalled_ns = 0;
+	l->eviction.signals = 0;
+}
+
+/*
+ * No limit any more, before what follows in the relaunch stream, and behind every
+ * signal that was given: one that is late (of several repeated ones, while another
+ * process had the GPU) would tell the relaunched kernel to leave, and the next
+ * one, for ever, since nobody would lift what nobody knows of.
+ */
+static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
+{
+	struct shim_context *c = l->ctx;
+	CUresult rc;
+
+	set_limit(e, l, 0);
+	rc = flush_limits(e);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuEventRecord)(c->event[SHIM_SETTLED], c->control);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->event[SHIM_SETTLED], 0);
+	if (rc == CUDA_SUCCESS)
+		l->eviction.unsettled = 0;
+	return rc;
+}
+
+/* No order for a relaunch, which goes on where it left: through the stream in which it goes out. */
+static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l)
+{
+	struct shim_signal to;
+	CUresult rc = CUDA_SUCCESS;
+
+	l->eviction.signalled_ns = 0;
+	l->eviction.signals = 0;
+	l->as.transform->signal(l, &to);
+	if (l->eviction.unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
+		rc = settle_limit(e, l);
+	if (rc == CUDA_SUCCESS)
+		rc = l->as.transform->resume(e->session, l);
+	if (rc == CUDA_SUCCESS && gs_page_load(l->slot->flags) & GS_SLOT_EVICTABLE)
+		gs_page_store(l->slot->leave_ns, shim_request_leave_ns(l));
+	return rc;
+}
+
+/*
+ * Where nobody gives a turn again, what the program has launched before ends all the same, evicted
+ * or not: the launch has been answered, its stream waits for it, and no call could tell the program
+ * that it is never to be.  The next launch gets the error.
+ */
+static int let_go(struct shim_session *s, struct gs_slot *slot)
+{
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_grant(s->page, slot, GS_K_READY) ||
+	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
+}
+
+/* Evicted and scheduled again: the variant goes out once more, from its task counter on. */
+static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
+{
+	uint64_t done = gs_page_load(l->slot->done);
+	CUresult rc;
+
+	if (now < l->progress.retry_ns || enter(e, l->ctx) < 0)
+		return;
+	gs_page_store(l->slot->started, 0);
+	if (!let_go(e->session, l->slot)) {
+		gs_page_store(l->slot->started,
+			      1); /* as it was: so the daemon knows that it is ours to let go */
+		return;
+	}
+	atomic_fetch_add(&l->slot->evictions, 1);
+	atomic_fetch_add(&l->kernel->evictions, 1);
+	rc = lift_limit(e, l);
+	if (rc == CUDA_SUCCESS)
+		rc = shim_launch_variant(l, l->ctx->relaunch);
+	if (rc == CUDA_SUCCESS) {
+		l->progress.out_ns = now;
+		l->progress.began = done;
+		l->progress.left_ns = 0;
+		shim_log("%s goes on from block-task %" PRIu64 " of %" PRIu64
+			 ", relaunched in %" PRIu64 " us, leaves within %" PRIu64 " us",
+			 l->kernel->code->name, done, l->nt, (gs_clock_ns() - now) / GS_NS_PER_US,
+			 gs_page_load(l->slot->leave_ns) / GS_NS_PER_US);
+		return;
+	}
+	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
+	shim_fault_seen(l->ctx, rc);
+	l->progress.retry_ns = now + RETRY_NS;
+	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
+		gs_slot_move(l->slot, GS_K_TOEVICT, GS_K_READY);
+	gs_client_doorbell(e->session->client);
+}
+
+/* Asked for now and then while launches are out. */
+static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
+{
+	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter(e, c) == 0) {
+		c->polled_ns = now;
+		shim_fault_poll(c);
+	}
+	return c->fault != CUDA_SUCCESS;
+}
+
+/* What launch l needs done, if it is out; shortens *nap to when it must be looked at again. */
+static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t now, uint64_t *nap)
+{
+	uint32_t state;
+
+	if (atomic_load_explicit(&l->taken, memory_order_acquire) != SHIM_OUT)
+		return;
+	state = gs_page_load(l->slot->state);
+	if (*nap > NAP_BUSY_NS)
+		*nap = NAP_BUSY_NS;
+	/* What a fault has ended tells nobody: not the slot, nor the stream that waits for it. */
+	if (l->enqueued && state != GS_K_DONE && context_failed(e, l->ctx, now)) {
+		shim_launch_abandon(l);
+		return;
+	}
+	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
+		return;
+	if (state == GS_K_TOEVICT) {
+		if (!shim_force_counts(e->session))
+			signal_eviction(e, l, now);
+		*nap = NAP_EVICTING_NS;
+	}
+	if (state == GS_K_RUNNING && l->eviction.signalled_ns)
+		call_back(e, l);
+	e->waits |= state == GS_K_READY;
+	if (state == GS_K_READY && !l->progress.left_ns)
+		l->progress.left_ns = now;
+	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
+	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(e->session->page->grant) ||
+							    shim_session_forsaken(e->session))))
+		relaunch(e, l, now);
+}
+
+/* Those on the GPU first: the ones queued behind them can wait. */
+uint64_t shim_evictor_inspect(struct shim_evictor *e)
+{
+	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;
+	uint32_t slots = gs_page_slots(e->session->page);
+
+	e->waits = 0;
+	for (int started = 1; started >= 0; started--) {
+		for (uint32_t i = 0; i < slots; i++)
+			if ((gs_page_load(e->session->page->slot[i].started) != 0) == started)
+				read_slot(e, shim_launch_at(i), now, &nap);
+		flush_limits(e);
+	}
+	leave(e);
+	return nap;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How a launch asks for the time slice, and sleeps until it has it; see grant.h. */
+#define _GNU_SOURCE
+#include "device/shim/launch/grant.h"
+
+#include "common/clock.h"
+#include "device/shim/launch/preenqueued.h"
+
+#define GRANT_NAP_NS (100ull * 1000 * 1000)
+
+/*
+ * The daemon takes the time slice back first and looks at the slots then; we write
+ * the slot first and look at the time slice then: one of us sees the other.
+ */
+int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from)
+{
+	if (!gs_page_load(page->grant) || !gs_slot_move(slot, from, GS_K_RUNNING))
+		return 0;
+	if (atomic_load(&page->grant))
+		return 1;
+	if (!gs_slot_move(slot, GS_K_RUNNING, GS_K_READY))
+		gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY);
+	return 0;
+}
+
+/*
+ * Count a thread as awake only while its own launch waits: the daemon wakes nobody if as many are
+ * counted as it lets go, and would skip waking one that sleeps.  So it counts from when the launch
+ * is READY and the time slice is not here, since who gives it afterwards sees the launch, until the
+ * launch goes.
+ */
+static void count_awake(struct gs_page *page, struct gs_slot *slot, struct shim_wait *w, int is)
+{
+	if (is && !w->awake)
+		is = !atomic_load(&page->grant) && gs_page_load(slot->state) == GS_K_READY;
+	if (is != w->awake)
+		atomic_fetch_add(&page->awake, is ? 1u : -1u);
+	w->awake = is;
+}
+
+/* Has it been let go?  Then it goes, if nobody was quicker to take the time slice away. */
+static int try_to_go(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
+{
+	if (l->preenqueued)
+		return shim_preenqueued_went(s, l);
+	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->grant))
+		return 0;
+	count_awake(s->page, l->slot, w, 0);
+	return gs_slot_move(l->slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       shim_run_with_grant(s->page, l->slot, GS_K_READY);
+}
+
+/* Until the launch may go.  0, or an error when no daemon may be done without. */
+static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *l,
+				    struct shim_wait *w)
+{
+	struct gs_page *page = s->page;
+	uint64_t spin_until = gs_clock_ns() + SHIM_GRANT_SPIN_NS;
+
+	for (;;) {
+		uint32_t doorbell = gs_page_load(page->doorbell);
+
+		if (try_to_go(s, l, w))
+			return CUDA_SUCCESS;
+		if (shim_session_forsaken(s) && !l->preenqueued) {
+			if (!s->sent_away)
+				shim_session_say_absent(s);
+			return CUDA_ERROR_SYSTEM_NOT_READY;
+		}
+		count_awake(page, l->slot, w, !l->preenqueued);
+		if (gs_clock_ns() < spin_until) {
+			__builtin_ia32_pause();
+			continue;
+		}
+		/* Not awake before it sleeps: a doorbell that wakes nobody has changed by then. */
+		count_awake(page, l->slot, w, 0);
+		if (gs_page_wait(page, doorbell, GRANT_NAP_NS) != doorbell)
+			spin_until =
+				gs_clock_ns() + SHIM_GRANT_SPIN_NS; /* the time slice is near */
+	}
+}
+
+int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
+{
+	*w = (struct shim_wait) { 0, gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE };
+	if (shim_run_with_grant(s->page, l->slot, GS_K_PREP))
+		return 1;
+	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
+	count_awake(s->page, l->slot, w, 1);
+	/* Who is woken to hear it has this processor until the time slice is ours: then it would be
+	 * too late to enqueue before that. */
+	if (w->rung)
+		gs_client_doorbell(s->client);
+	return 0;
+}
+
+void shim_grant_unattended(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
+{
+	count_awake(s->page, l->slot, w, 0);
+}
+
+CUresult shim_grant_wait(struct shim_session *s, struct shim_launch *l, struct shim_wait *w,
+			 CUresult rc)
+{
+	if (!w->rung)
+		gs_client_doorbell(s->client);
+	if (rc == CUDA_SUCCESS)
+		rc = sleep_until_it_goes(s, l, w);
+	count_awake(s->page, l->slot, w, 0);
+	return rc;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Launches of guarded variants, made from PTX or from machine code
+ * (device/ptx/guard.h); see transforms.h.
+ *
+ * A launch has the program's grid, and behind it in its stream a kernel that reads
+ * W and tells the slot READY or DONE.  The order to leave comes from a watcher, a
+ * thread on the GPU that reads the slot's state in host memory while the kernel
+ * runs, or else from the agent.
+ *
+ * A relaunch must get somewhere whatever is ordered meanwhile: its first blocks
+ * are counted in W before it begins, so they run.  They are as many as the GPU holds
+ * at once, which takes no longer than one block, and so many that they take four
+ * times as long as all the others need to leave.
+ */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/ptx/guard.h"
+#include "device/ptx/guard_end.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/variant/transforms.h"
+#include "device/shim/kernel/loading.h"
+#include "device/shim/base/origin.h"
+#include "device/shim/launch/enqueue.h"
+
+/* What a block takes to leave, one that ran earlier or is to run later: 0.6 ms a million on an
+ * H200. */
+#define SKIP_PS 600
+#define SKIP_EMULATED_PS 1000000
+#define SKIP_TIMES 4
+/*
+ * A watcher takes one block's place on one multiprocessor, which is little on a GPU and
+ * much on an emulated device of a few.
+ */
+#define WATCHER_SMS 16
+
+struct shim_guards {
+	CUdeviceptr areas; /* GS_PAGE_SLOTS of GS_GUARD_BYTES: W of each slot, and what is behind */
+	CUfunction end, watch;
+	CUstream watchers;
+	uint32_t skip_ps; /* SKIP_PS, on this device */
+	uint32_t
+		upper[GS_PAGE_SLOTS]; /* image of W's upper half; W is 0 before a launch if it is */
+	uint8_t seen[GS_PAGE_SLOTS];  /* the words behind W may not be zero */
+};
+
+static struct shim_guards cannot; /* of a context that has no room for any */
+
+static CUdeviceptr word_of(const struct shim_launch *l)
+{
+	return l->ctx->guards->areas + (CUdeviceptr)l->index * GS_GUARD_BYTES;
+}
+
+static int load(struct shim_context *c, struct shim_guards *g)
+{
+	CUmodule module;
+	int least, greatest;
+
+	if (REAL(cuMemAlloc_v2)(&g->areas, (size_t)GS_PAGE_SLOTS * GS_GUARD_BYTES) != CUDA_SUCCESS)
+		return -1;
+	if (REAL(cuMemsetD8Async)(g->areas, 0, (size_t)GS_PAGE_SLOTS * GS_GUARD_BYTES,
+				  c->relaunch) == CUDA_SUCCESS &&
+	    REAL(cuModuleLoadData)(&module, ptx_guard_module) == CUDA_SUCCESS &&
+	    REAL(cuModuleGetFunction)(&g->end, module, PTX_GUARD_END) == CUDA_SUCCESS &&
+	    REAL(cuModuleGetFunction)(&g->watch, module, PTX_GUARD_WATCH) == CUDA_SUCCESS &&
+	    REAL(cuCtxGetStreamPriorityRange)(&least, &greatest) == CUDA_SUCCESS &&
+	    REAL(cuStreamCreateWithPriority)(&g->watchers, CU_STREAM_NON_BLOCKING, greatest) ==
+		    CUDA_SUCCESS &&
+	    REAL(cuStreamSynchronize)(c->relaunch) == CUDA_SUCCESS) {
+		g->skip_ps = shim_emulated() ? SKIP_EMULATED_PS : SKIP_PS;
+		shim_load_module(module);
+		return 0;
+	}
+	REAL(cuMemFree_v2)(g->areas);
+	return -1;
+}
+
+/* Once per context: compiling two kernels takes the driver's lock. */
+static int equip(struct shim_context *c, int closed)
+{
+	struct shim_guards *is = c->guards, *g;
+	CUstreamCaptureMode mode;
+
+	if (is || !closed)
+		return !is ? 0 : is == &cannot ? -1 : 1;
+	g = calloc(1, sizeof(*g));
+	shim_capture_relax(&mode);
+	if (!g || load(c, g) < 0) {
+		shim_log("context %p: no guarded kernels: no room, or the driver refuses",
+			 (void *)c->ctx);
+		free(g);
+		g = &cannot;
+	}
+	shim_capture_restore(mode);
+	/* What another thread has made meanwhile is the one; this goes with the context. */
+	if (!atomic_compare_exchange_strong(&c->guards, &is, g) && g != &cannot)
+		free(g);
+	return c->guards == &cannot ? -1 : 1;
+}
+
+/* Blocks that run or leave together: those of a cluster, as launched or else as compiled. */
+static uint32_t unit_of(const struct shim_launch *l)
+{
+	static const CUfunction_attribute sizes[] = { CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+						      CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH };
+	uint32_t unit = 1;
+
+	if (!l->as.variant->by_cluster)
+		return 1;
+	for (unsigned int i = 0; i < l->as.attributes.n; i++) {
+		const CUlaunchAttributeValue *v = &l->as.attributes.of[i].value;
+
+		if (l->as.attributes.of[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			return v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int n = 0;
+
+		if (REAL(cuFuncGetAttribute)(&n, sizes[i], l->as.variant->f) == CUDA_SUCCESS &&
+		    n > 0)
+			unit *= (uint32_t)n;
+	}
+	return unit;
+}
+
+static void put_guard(struct shim_launch *l, uint64_t base)
+{
+	const struct gs_guard guard = { word_of(l), base, l->as.guard.group };
+
+	memcpy(l->as.packed.bytes + l->as.variant->params.ctl_offset, &guard, sizeof(guard));
+}
+
+static CUdeviceptr started_of(const struct shim_launch *l)
+{
+	return shim_launch_slot(l, offsetof(struct gs_slot, started));
+}
+
+static int has_watcher(const struct shim_session *s, const struct shim_launch *l)
+{
+	return s->signal == GS_SIGNAL_AUTO ? l->ctx->sms >= WATCHER_SMS :
+					     s->signal == GS_SIGNAL_PROXY;
+}
+
+static int fits(struct shim_launch *l)
+{
+	l->as.guard.unit = unit_of(l);
+	l->as.guard.group = l->as.variant->group;
+	return l->as.guard.unit && l->nt / l->as.guard.unit <= UINT32_MAX;
+}
+
+static void prepare(const struct shim_session *s, struct shim_launch *l)
+{
+	uint32_t *upper = &l->ctx->guards->upper[l->index];
+	unsigned int n = 0;
+
+	l->as.proxy = (uint8_t)has_watcher(s, l);
+	put_guard(l, 0);
+	/* The slot's last launch may have been told to leave as it ended. */
+	if (__atomic_exchange_n(upper, 0, __ATOMIC_ACQ_REL))
+		n = shim_write_op(l->as.write, n, 64, word_of(l), 0);
+	l->as.nwrite = shim_write_op(l->as.write, n, 32, started_of(l), 1);
+}
+
+/* Without one, the agent tells. */
+static void launch_watcher(struct shim_launch *l)
+{
+	struct shim_guards *g = l->ctx->guards;
+	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
+	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
+	void *params[] = { &word, &slot, &done, &l->as.guard.ends };
+	CUresult rc = CUDA_SUCCESS;
+
+	if (l->preenqueued) /* as its kernel does */
+		rc = REAL(cuStreamWaitValue32_v2)(
+			g->watchers, shim_launch_slot(l, offsetof(struct gs_slot, state)),
+			GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ);
+	if (rc != CUDA_SUCCESS || REAL(cuLaunchKernel)(g->watch, 1, 1, 1, 1, 1, 1, 0, g->watchers,
+						       params, NULL) != CUDA_SUCCESS)
+		l->as.proxy = 0;
+}
+
+static CUresult launch(struct shim_launch *l, CUstream stream)
+{
+	struct shim_guards *g = l->ctx->guards;
+	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
+	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
+	uint32_t group = l->as.guard.group;
+	void *end[] = { &word, &slot, &done, &l->nt, &l->as.guard.unit, &group };
+	CUresult rc = CUDA_SUCCESS;
+
+	if (l->as.proxy)
+		launch_watcher(l);
+	if (g->seen[l->index])
+		rc = REAL(cuMemsetD8Async)(word + GS_GUARD_SEEN_AT, 0,
+					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
+	g->seen[l->index] = group != 0;
+	if (rc == CUDA_SUCCESS)
+		rc = shim_launch_packed(l, l->as.dims.grid, stream);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0,
+					  stream, end, NULL);
+	if (rc == CUDA_SUCCESS)
+		g->seen[l->index] = 0; /* the end zeroes them */
+	return rc;
+}
+
+static void signal_of(const struct shim_launch *l, struct shim_signal *to)
+{
+	*to = (struct shim_signal) { word_of(l) + GS_GUARD_UPPER_AT, 0, GS_GUARD_LEAVE_UPPER,
+				     &l->ctx->guards->upper[l->index], word_of(l) };
+}
+
+static uint64_t finished(const struct shim_launch *l)
+{
+	uint64_t done = gs_page_load(l->slot->done);
+
+	return done < l->nt ? done : l->nt;
+}
+
+static uint64_t skip_ns(const struct shim_launch *l)
+{
+	return l->nt * l->ctx->guards->skip_ps / 1000;
+}
+
+/* What a relaunch runs at least. */
+static uint64_t least_run_ns(const struct shim_launch *l)
+{
+	return skip_ns(l) * SKIP_TIMES;
+}
+
+/* The first time it heeds at once. */
+static uint64_t deaf_ns(const struct shim_launch *l)
+{
+	return l->progress.deaf ? least_run_ns(l) : 0;
+}
+
+/* It was told to leave before it heeded anything, and what it ran was not worth the way. */
+static int got_too_little(const struct shim_launch *l, uint64_t done)
+{
+	const struct shim_progress *p = &l->progress;
+	uint64_t way_ns = least_run_ns(l); /* blocks of many threads take longer to leave */
+
+	if (way_ns > p->least_ns)
+		way_ns = p->least_ns;
+	return done - p->began <= p->deaf && p->left_ns - p->out_ns < way_ns * (SKIP_TIMES + 1);
+}
+
+/*
+ * Blocks that a relaunch runs before it heeds an order.  Where it is not known how long they take,
+ * twice as many as last time until they are worth it.
+ */
+static uint64_t deaf_blocks(struct shim_launch *l, uint64_t done)
+{
+	struct shim_progress *p = &l->progress;
+	uint64_t ns = p->left_ns - p->out_ns, n = p->deaf;
+
+	if (p->left_ns && (!p->least_ns || ns < p->least_ns))
+		p->least_ns = ns;
+	if (l->time->tpt_ps)
+		n = least_run_ns(l) * 1000 / l->time->tpt_ps;
+	else if (p->left_ns && got_too_little(l, done))
+		n *= 2;
+	p->deaf = n > l->as.dims.workers ? n : l->as.dims.workers;
+	return p->deaf;
+}
+
+static CUresult resume(const struct shim_session *s, struct shim_launch *l)
+{
+	CUstreamBatchMemOpParams write[2];
+	uint64_t units = (l->nt + l->as.guard.unit - 1) / l->as.guard.unit, done = finished(l), n;
+
+	(void)s;
+	n = (done + deaf_blocks(l, done) + l->as.guard.unit - 1) / l->as.guard.unit;
+	n = n < units ? n : units;
+	put_guard(l, done / l->as.guard.unit);
+	shim_write_op(write, 0, 64, word_of(l),
+		      (n + (1ull << l->as.guard.group) - 1) >> l->as.guard.group);
+	shim_write_op(write, 1, 32, started_of(l), 1);
+	return REAL(cuStreamBatchMemOp_v2)(l->ctx->relaunch, 2, write, 0);
+}
+
+/* No value that a launch wants: the slot's next one writes W. */
+static void forget(struct shim_launch *l)
+{
+	__atomic_store_n(&l->ctx->guards->upper[l->index], 1, __ATOMIC_RELEASE);
+}
+
+static const struct shim_transform guarded = {
+	.param_bytes = GS_GUARD_PARAM_BYTES,
+	.doubtful_proxy = 1,
+	.equip = equip,
+	.fits = fits,
+	.prepare = prepare,
+	.launch = launch,
+	.signal = signal_of,
+	.resume = resume,
+	.forget = forget,
+	.deaf_ns = deaf_ns,
+	.skip_ns = skip_ns,
+};
+
+static void __attribute__((constructor)) add(void)
+{
+	shim_transform_add(PTX_TRANSFORM_GUARDED, &guarded);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A launch, from the program's call on.
+ *
+ * What is short goes straight to the driver, untracked.  Anything else takes a launch slot
+ * (request.c), waits for the time slice (grant.c), in its stream where that is worth it
+ * (preenqueued.h), and is enqueued (enqueue.c).
+ */
+#define _GNU_SOURCE
+#include "common/clock.h"
+#include "device/shim/base/capture.h"
+#include "device/shim/base/wraps.h"
+#include "device/shim/context/barrier.h"
+#include "device/shim/context/channels.h"
+#include "device/shim/context/fault.h"
+#include "device/shim/context/order.h"
+#include "device/shim/kernel/loading.h"
+#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/grant.h"
+#include "device/shim/launch/preenqueued.h"
+#include "device/shim/launch/queue.h"
+#include "device/shim/launch/untracked.h"
+#include "device/shim/memory/local.h"
+#include "device/shim/variant/build.h"
+
+static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
+				 const struct shim_request *r)
+{
+	struct shim_stream *in = shim_channel_enter(s, r->stream);
+	struct shim_section p;
+	CUresult rc;
+
+	shim_order_enter(&p, c, r->stream, 0, 0);
+	rc = shim_enqueue_as_written(r);
+	shim_order_leave(&p);
+	shim_channel_leave(in);
+	return rc;
+}
+
+/* Before the time slice: what is held may need it.  A graph's branches beside the first are streams
+ * of their own to the GPU. */
+static void take_channels(struct shim_session *s, struct shim_launch *l,
+			  const struct shim_request *r)
+{
+	uint32_t branches = r->graph ? l->kernel->branches : 1;
+
+	if (!branches || branches > SHIM_CONNECTIONS_N)
+		branches = SHIM_CONNECTIONS_N; /* not known, or as good as */
+	if (branches > 1) {
+		shim_channels_fork(s, branches - 1);
+		l->streams.branches = branches - 1;
+	}
+	l->streams.in = shim_channel_enter(s, r->stream);
+}
+
+static CUfunction function_of(const struct shim_kernel *k)
+{
+	CUstreamCaptureMode mode;
+	CUfunction f = NULL;
+
+	if (!k->library)
+		return k->original;
+	shim_capture_relax(&mode);
+	if (REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)k->original) != CUDA_SUCCESS)
+		f = k->original;
+	shim_capture_restore(mode);
+	return f;
+}
+
+/* The kernel's first launch in the context, or the first after another one. */
+static CUresult count_local(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
+			    const struct shim_request *r)
+{
+	CUresult rc = shim_load_now(k->original);
+	struct shim_seen seen = shim_request_seen(r);
+
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	if (shim_local_charge(s, k->original) < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	k->local_bytes[0] = shim_local_bytes(k->original);
+	shim_kernel_count(k, c, function_of(k));
+	shim_build_first(s, k, c, &seen);
+	return CUDA_SUCCESS;
+}
+
+/* What the launch is as far as its kernel is known, which has been launched in the context then. */
+static CUresult learn_of(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
+			 struct shim_request *r)
+{
+	uint64_t tasks = shim_request_tasks(r);
+
+	if (k->counted_in != c && !r->graph) {
+		CUresult rc = count_local(s, c, k, r);
+
+		if (rc != CUDA_SUCCESS)
+			return rc;
+	}
+	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first
+						  launch is not over without us */
+		shim_channels_thread();
+	if (shim_is_default(r->stream))
+		shim_blocked_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
+	r->time = shim_kernel_time(k, r->block, tasks);
+	r->tasks = !r->graph && tasks < (uint64_t)c->sms ? (uint64_t)c->sms : tasks;
+	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
+		shim_kernel_recall(s, k, r->time, r->block, tasks,
+				   (double)tasks / (double)r->tasks);
+	return CUDA_SUCCESS;
+}
+
+/* Gives the driver what waits for its time slice. */
+static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
+			   const struct shim_request *r, struct shim_wait *wait)
+{
+	CUresult rc = shim_enqueue_waiting(l, r);
+
+	if (l->preenqueued && rc == CUDA_SUCCESS) {
+		shim_grant_unattended(s, l, wait);
+		shim_preenqueued_say(l);
+	}
+	return rc;
+}
+
+/* What goes out with a slot: it waits for the time slice, and the daemon hears of its end. */
+static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
+			       struct shim_kernel *k, const struct shim_request *r)
+{
+	struct shim_launch *l = shim_launch_take(s);
+	CUresult rc = CUDA_SUCCESS;
+	struct shim_wait wait;
+	struct shim_stream *in;
+
+	shim_request_prepare(s, l, c, k, r);
+	/* Before asking for the time slice: what is held may need the queue, the channels and the
+	 * barrier, and the daemon would wait for this launch meanwhile. */
+	if (!l->evictable) {
+		shim_queue_enter(s, l, r->stream);
+		take_channels(s, l, r);
+		if (!l->in_barrier && shim_request_grows(c, k->local_bytes[0])) {
+			l->in_barrier = 1;
+			shim_barrier_enter(0);
+		}
+	}
+	if (!shim_grant_request(s, l, &wait)) {
+		if (shim_preenqueued_may(s, l))
+			rc = preenqueue(s, l, r, &wait);
+		rc = shim_grant_wait(s, l, &wait, rc);
+	}
+	if (rc == CUDA_SUCCESS && !l->preenqueued)
+		rc = shim_enqueue(s, l, r);
+	in = l->streams.in; /* once it is enqueued, the launch may be over and another's */
+	if (l->in_barrier)
+		shim_barrier_leave(0);
+	if (rc != CUDA_SUCCESS) {
+		shim_fault_seen(c, rc);
+		shim_enqueue_refused(l, r);
+	} else {
+		l->progress.out_ns = gs_clock_ns();
+		atomic_store(&l->enqueued, 1);
+	}
+	/* Not before: who is neither inside nor enqueued has nothing to do. */
+	shim_channel_leave(in);
+	return rc;
+}
+
+/* Of no session, or into a stream that is being captured. */
+static CUresult launch_unmanaged(const struct shim_request *r)
+{
+	CUresult rc = r->f ? shim_load_now(r->f) : CUDA_SUCCESS;
+
+	return rc == CUDA_SUCCESS ? shim_enqueue_as_written(r) : rc;
+}
+
+CUresult shim_launch(struct shim_request *r)
+{
+	struct shim_session *s = shim_session();
+	struct shim_context *c, *known;
+	struct shim_kernel *k;
+	CUresult rc;
+
+	if (!s || shim_capturing(r->stream))
+		return launch_unmanaged(r);
+	c = shim_context_known(s);
+	do {
+		k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
+		if (!c || !k || c->fault)
+			return shim_enqueue_as_written(r);
+		rc = learn_of(s, c, k, r);
+		if (rc != CUDA_SUCCESS)
+			return rc;
+		/* What grows waits at the barrier, and the time slice may be gone by then. */
+		if (!shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
+		    shim_may_go_untracked(s->page, r->time, r->tasks))
+			return launch_untracked(s, c, r);
+		/* Untracked launches go by what is known of the context; here the driver is asked.
+		 */
+		known = c;
+		c = shim_context_current(s);
+	} while (c != known);
+	return launch_tracked(s, c, k, r);
+}

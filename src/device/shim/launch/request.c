@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a request to an evictable launch; see request.h. */
+#define _GNU_SOURCE
+#include "device/shim/launch/request.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/context/barrier.h"
+#include "device/shim/context/channels.h"
+#include "device/shim/launch/force.h"
+#include "device/shim/variant/transforms.h"
+#include "device/shim/variant/build.h"
+#include "device/shim/context/order.h"
+#include "device/shim/launch/queue.h"
+#include "device/shim/launch/untracked.h"
+#include "device/shim/base/wraps.h"
+
+_Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
+
+/*
+ * A shorter kernel is not worth evicting: it leaves by itself about as soon
+ * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
+ */
+#define SHORT_PS (300ull * 1000 * 1000)
+/*
+ * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and
+ * while no other client has come to the GPU, what adds little to the time that one that comes takes
+ * for its context (untracked.h).
+ */
+#define SHORT_ALONE_PS (2000ull * 1000 * 1000)
+#define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
+/* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
+#define SIGNAL_NS 7000
+
+uint64_t shim_request_tasks(const struct shim_request *r)
+{
+	return r->graph ? 1 : (uint64_t)r->grid[0] * r->grid[1] * r->grid[2];
+}
+
+struct shim_seen shim_request_seen(const struct shim_request *r)
+{
+	struct shim_seen seen = { r->block[0] * r->block[1] * r->block[2], r->shared, 0 };
+
+	for (unsigned int i = 0; r->config && r->config->attrs && i < r->config->numAttrs; i++) {
+		const CUlaunchAttributeValue *v = &r->config->attrs[i].value;
+
+		if (r->config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			seen.cluster = v->clusterDim.x * v->clusterDim.y * v->clusterDim.z;
+	}
+	return seen;
+}
+
+uint64_t shim_request_ps(const struct shim_request *r)
+{
+	return r->time->tpt_ps * r->tasks;
+}
+
+int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)
+{
+	uint64_t ps = shim_request_ps(r), most = SHORT_ALONE_PS;
+
+	/* Whoever forces evictions wants to see them. */
+	if (s->alone)
+		return ps && ps < SHORT_PS && !shim_force_counts(s);
+	if (shim_queue_is_short(s->page) || gs_page_load(s->page->shared))
+		most = SHORT_PS;
+	else if (gs_page_load(s->page->only) &&
+		 !shim_channels_several()) /* in many streams many would be out (queue.c) */
+		most = SHORT_ONLY_PS;
+	return ps && ps < most;
+}
+
+/* In the place of the blocks: the original is kept. */
+#define KEPT 0xffff
+
+/* How many blocks of `f` an SM holds; 0: none, or the driver does not say. */
+static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_request *r)
+{
+	int blocks = 0;
+	CUresult rc = REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, f, (int)threads,
+									r->shared);
+
+	return rc == CUDA_SUCCESS && blocks > 0 && blocks < KEPT ? (uint32_t)blocks : 0;
+}
+
+/* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
+static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
+				uint32_t threads, const struct shim_request *r)
+{
+	uint32_t variant = fitting(v->f, threads, r), own = fitting(k->original, threads, r);
+
+	if (!ptx_variant_costs_blocks(own, variant))
+		return variant;
+	shim_log("kernel %s: of %u threads, %u blocks fit on an SM, but %u of its variant",
+		 k->code->name, threads, own, variant);
+	return KEPT;
+}
+
+/* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
+static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant *v,
+			       const struct shim_request *r)
+{
+	uint32_t threads = r->block[0] * r->block[1] * r->block[2];
+	uint64_t key = (uint64_t)threads << 44 | (uint64_t)r->shared << 16;
+	uint64_t known = v->occupancy;
+	uint32_t blocks = (uint32_t)(known & 0xffff);
+
+	if ((known & ~UINT64_C(0xffff)) != key || !blocks) {
+		blocks = variants_blocks(k, v, threads, r);
+		v->occupancy = key | blocks;
+	}
+	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
+}
+
+/* The parameter block: the program's parameters, and room for the transform's. */
+static int pack_params(struct shim_launch *l, const struct shim_request *r)
+{
+	const struct shim_layout *p = &l->as.variant->params;
+	size_t len = p->ctl_offset + l->as.transform->param_bytes;
+
+	if (r->params && r->extra) /* an error of the program's */
+		return -1;
+	if (l->as.packed.room < len) {
+		unsigned char *grown = realloc(l->as.packed.bytes, len);
+
+		if (!grown)
+			return -1;
+		l->as.packed.bytes = grown;
+		l->as.packed.room = len;
+	}
+	l->as.packed.len = len;
+	memset(l->as.packed.bytes, 0, len);
+	if (r->params) {
+		for (uint32_t i = 0; i < p->nparam; i++)
+			memcpy(l->as.packed.bytes + p->offset[i], r->params[i], p->size[i]);
+	} else if (r->extra) {
+		const void *from = NULL;
+		size_t n = 0;
+
+		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				from = e[1];
+			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				n = *(const size_t *)e[1];
+		}
+		/* One that is too short the driver refuses. */
+		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
+			return -1;
+		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
+	} else if (p->nparam) {
+		return -1;
+	}
+	return 0;
+}
+
+void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
+{
+	uint32_t has = c->local_bytes;
+
+	while (has < local_bytes &&
+	       !atomic_compare_exchange_weak(&c->local_bytes, &has, local_bytes))
+		;
+}
+
+/* The per-thread default streams of two threads are two streams under one name; no stream's address
+ * is odd. */
+static CUstream own_name(CUstream stream)
+{
+	static _Atomic uintptr_t threads = 2;
+	static __thread uintptr_t mine;
+
+	if (stream != CU_STREAM_PER_THREAD)
+		return stream;
+	if (!mine)
+		mine = atomic_fetch_add(&threads, 1) << 1 | 1;
+	return (CUstream)mine;
+}
+
+/* Why it cannot go out as a variant whatever the moment; NONE: it can. */
+static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
+			     const struct shim_variant *v, const struct shim_request *r)
+{
+	if (r->graph)
+		return PTX_REASON_GRAPH;
+	if (!v)
+		return k->code->transform == PTX_TRANSFORM_AS_IS ?
+			       (enum ptx_reason)k->code->reason :
+			       PTX_REASON_NOT_BUILT;
+	if (r->cooperative)
+		return PTX_REASON_COOPERATIVE;
+	if (r->as_written)
+		return PTX_REASON_ARGUMENTS;
+	if (v->whole_warps && v->transform == PTX_TRANSFORM_PERSISTENT &&
+	    !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
+		return PTX_REASON_BLOCK_DIMENSIONS;
+	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
+		return PTX_REASON_COSTS;
+	return PTX_REASON_NONE;
+}
+
+/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the
+ * variant's own grid is small. */
+static int is_grid(const unsigned int grid[3])
+{
+	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
+}
+
+/* Behind the barrier, where something must be loaded or grow first. */
+static int is_equipped(struct shim_launch *l)
+{
+	int is = l->as.transform->equip(l->ctx, 0);
+
+	if (is && !shim_request_grows(l->ctx, l->as.variant->local_bytes))
+		return is > 0;
+	l->in_barrier = 1;
+	shim_barrier_enter(0);
+	return (is ? is : l->as.transform->equip(l->ctx, 1)) > 0;
+}
+
+/* May this launch be evicted?  NONE: it is packed, what its control block needs is in l->as.write,
+ * and its stream is blocked.  Otherwise it goes as written, and the slot says why. */
+static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
+			     const struct shim_request *r)
+{
+	struct shim_kernel *k = l->kernel;
+	struct shim_variant *v = shim_variant_in(k->code, l->ctx);
+	enum ptx_reason why = stays(s, k, v, r);
+	int held;
+
+	if (why == PTX_REASON_NONE)
+		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
+	if (why != PTX_REASON_NONE)
+		return why;
+	if (shim_request_is_short(s, r))
+		return PTX_REASON_SHORT;
+	l->as.variant = v;
+	l->as.transform = shim_transform_of(v->transform);
+	l->as.dims.workers = workers_of(k, v, r);
+	if (l->as.dims.workers == 0)
+		return PTX_REASON_OCCUPANCY;
+	if (l->nt <= l->as.dims.workers)
+		return PTX_REASON_ONE_WAVE;
+	/* ptxas finds a cluster's index in single precision (device/ptx/guard.h). */
+	if (v->by_cluster && r->grid[0] > 1u << 24)
+		return PTX_REASON_ARGUMENTS;
+	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->as.transform->fits(l))
+		return PTX_REASON_ARGUMENTS;
+	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
+	l->streams.blocked = own_name(r->stream);
+	if (!is_equipped(l))
+		return PTX_REASON_NO_VARIANT;
+	held = shim_blocked_begin(l->streams.blocked, l->streams.legacy);
+	if (held <= 0)
+		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
+	if (!shim_channel_blocks(s, r->stream, &l->streams.in)) {
+		shim_blocked_end(l->streams.blocked, l->streams.legacy);
+		return PTX_REASON_STREAMS;
+	}
+	memcpy(l->as.dims.grid, r->grid, sizeof(l->as.dims.grid));
+	memcpy(l->as.dims.block, r->block, sizeof(l->as.dims.block));
+	l->as.dims.shared = r->shared;
+	l->as.transform->prepare(s, l);
+	return PTX_REASON_NONE;
+}
+
+/* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
+uint64_t shim_request_leave_ns(const struct shim_launch *l)
+{
+	uint64_t task_ns = l->time->tpt_ps * l->as.dims.workers / 1000;
+	uint64_t deaf_ns = l->as.transform->deaf_ns(l);
+
+	if (!task_ns)
+		return 0;
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->transform->skip_ns(l) + SIGNAL_NS;
+}
+
+void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
+			  struct shim_kernel *k, const struct shim_request *r)
+{
+	uint64_t n = atomic_fetch_add(&r->time->tracked, 1) + shim_time_untracked(r->time);
+	uint64_t takes_ns = r->time->tpt_ps * r->tasks / 1000;
+	uint32_t dims = r->graph ? 0 :
+				   gs_slot_dims(r->block[0], r->block[1], r->block[2],
+						shim_size(shim_request_tasks(r)));
+	enum ptx_reason why;
+	uint64_t untracked_ns, seq;
+
+	l->ctx = c;
+	l->kernel = k;
+	l->time = r->time;
+	l->nt = shim_request_tasks(r);
+	l->tasks = r->tasks;
+	l->watch.sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
+	why = block(s, l, r);
+	l->evictable = why == PTX_REASON_NONE;
+	if (why == PTX_REASON_NOT_BUILT) {
+		struct shim_seen seen = shim_request_seen(r);
+
+		shim_build_consider(s, k, c, r->time, &seen, takes_ns);
+	}
+	if (l->evictable) {
+		atomic_fetch_add(&k->evictable_launches, 1);
+	} else {
+		l->as.variant = NULL;
+		atomic_store_explicit(&k->why, why, memory_order_relaxed);
+	}
+	gs_page_store(l->slot->started, 0);
+	/* First: GS_SLOT_TIMED goes. */
+	gs_page_store(l->slot->flags,
+		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
+			      dims << GS_SLOT_DIMS_SHIFT);
+	gs_page_store(l->slot->kernel, k->code->number);
+	gs_page_store(l->slot->nt, l->nt);
+	gs_page_store(l->slot->done, 0);
+	gs_page_store(l->slot->alone_ns, takes_ns);
+	gs_page_store(l->slot->evictions, 0);
+	seq = shim_untracked_number(l->evictable, &untracked_ns);
+	/* Preemptible launches have no field for this time; the next untracked launch reports it.
+	 */
+	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : untracked_ns);
+	gs_page_store(l->slot->seq, seq);
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Device memory: every allocation is granted before the driver is asked (seed
+ * 003, section 4; DESIGN.md, "Memory reservation").  Most are taken from the
+ * lease that the daemon keeps in the page, without a message; the others are
+ * asked for.  The doors are beside this file.
+ */
+#define _GNU_SOURCE
+#include "device/shim/memory/charge.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/base/shim.h"
+
+#define BUCKETS 4096
+
+/* What a handle or an address holds, so that freeing it returns as much. */
+struct shim_held {
+	struct shim_held *next;
+	enum shim_charge_kind kind;
+	uint64_t key;
+	uint64_t bytes;
+	CUcontext ctx;
+	void *tag;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_held *bucket[BUCKETS]; /* under lock */
+
+/* ---- charges --------------------------------------------------------------- */
+
+static void note_peak(struct shim_session *s)
+{
+	uint64_t used = s->used, peak = gs_page_load(s->page->peak);
+
+	while (used > peak && !atomic_compare_exchange_weak(&s->page->peak, &peak, used))
+		;
+}
+
+/* From the lease, as far as it goes. */
+static int take_leased(struct shim_session *s, uint64_t bytes)
+{
+	uint64_t left = gs_page_load(s->page->lease);
+
+	while (left >= bytes && left)
+		if (atomic_compare_exchange_weak(&s->page->lease, &left, left - bytes))
+			return 1;
+	return 0;
+}
+
+/*
+ * Without a daemon this process at least keeps to its own bound.  Where none was
+ * ever there to say which, and may not be done without, it is nothing.
+ */
+static int within_own_bound(const struct shim_session *s, uint64_t bytes)
+{
+	uint64_t used = s->used;
+
+	if (!s->reservation && s->absent == GS_ABSENT_FAIL)
+		return 0;
+	return !s->reservation || (used <= s->reservation && bytes <= s->reservation - used);
+}
+
+static int query(struct shim_session *s, uint64_t bytes)
+{
+	int granted;
+
+	pthread_mutex_lock(&s->requesting);
+	granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
+	if (granted < 0)
+		granted = within_own_bound(s, bytes);
+	if (granted)
+		atomic_fetch_add(&s->used, bytes);
+	pthread_mutex_unlock(&s->requesting);
+	return granted;
+}
+
+int shim_charge(struct shim_session *s, uint64_t bytes)
+{
+	if (s->sent_away)
+		return 0;
+	if (!bytes)
+		return 1;
+	if (s->connected) {
+		/* Used before it leaves the lease: a new HELLO in between counts it. */
+		atomic_fetch_add(&s->used, bytes);
+		if (take_leased(s, bytes)) {
+			note_peak(s);
+			return 1;
+		}
+		atomic_fetch_sub(&s->used, bytes);
+	}
+	if (!query(s, bytes)) {
+		shim_pools_settle(s, 1);
+		if (!query(s, bytes))
+			return 0;
+	}
+	note_peak(s);
+	return 1;
+}
+
+void shim_uncharge(struct shim_session *s, uint64_t bytes)
+{
+	if (!bytes)
+		return;
+	if (s->connected)
+		atomic_fetch_add(&s->page->lease, bytes);
+	atomic_fetch_sub(&s->used, bytes);
+}
+
+/* ---- holdings -------------------------------------------------------------- */
+
+static size_t slot_of(enum shim_charge_kind kind, uint64_t key)
+{
+	return (size_t)(((key >> 8) + (uint64_t)kind) * UINT64_C(0x9E3779B97F4A7C15) >> 52);
+}
+
+CUcontext shim_current(void)
+{
+	CUcontext ctx = NULL;
+
+	REAL(cuCtxGetCurrent)(&ctx);
+	return ctx;
+}
+
+static void remember(struct shim_held *h)
+{
+	struct shim_held **to = &bucket[slot_of(h->kind, h->key)];
+
+	pthread_mutex_lock(&lock);
+	h->next = *to;
+	*to = h;
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key,
+			uint64_t bytes, CUcontext ctx, void *tag)
+{
+	struct shim_held *h;
+
+	(void)s;
+	if (!bytes && !tag)
+		return;
+	h = malloc(sizeof(*h));
+	if (!h) {
+		/* It stays charged: too much rather than too little. */
+		shim_log("no memory to remember %llu bytes", (unsigned long long)bytes);
+		return;
+	}
+	*h = (struct shim_held) {
+		.kind = kind, .key = key, .bytes = bytes, .ctx = ctx, .tag = tag
+	};
+	remember(h);
+}
+
+struct shim_held *shim_take(enum shim_charge_kind kind, uint64_t key)
+{
+	struct shim_held **at, *h;
+
+	pthread_mutex_lock(&lock);
+	at = &bucket[slot_of(kind, key)];
+	while (*at && ((*at)->key != key || (*at)->kind != kind))
+		at = &(*at)->next;
+	h = *at;
+	if (h) {
+		*at = h->next;
+		h->next = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return h;
+}
+
+int shim_unhold(enum shim_charge_kind kind, uint64_t key, uint64_t *bytes, void **tag)
+{
+	struct shim_held *h = shim_take(kind, key);
+
+	if (!h)
+		return 0;
+	*bytes = h->bytes;
+	if (tag)
+		*tag = h->tag;
+	free(h);
+	return 1;
+}
+
+struct shim_held *shim_take_context(CUcontext ctx)
+{
+	struct shim_held *taken = NULL, *h;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < BUCKETS; i++) {
+		for (struct shim_held **at = &bucket[i]; *at;) {
+			h = *at;
+			if (h->ctx != ctx) {
+				at = &h->next;
+				continue;
+			}
+			*at = h->next;
+			h->next = taken;
+			taken = h;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return taken;
+}
+
+void shim_taken(struct shim_session *s, struct shim_held *held, int freed)
+{
+	struct shim_held *h;
+
+	while ((h = held)) {
+		held = h->next;
+		if (!freed) {
+			remember(h);
+			continue;
+		}
+		if (h->tag)
+			shim_pool_freed(s, h->tag, h->bytes);
+		else
+			shim_uncharge(s, h->bytes);
+		free(h);
+	}
+}
+
+void shim_memory_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	memset(bucket, 0, sizeof(bucket));
+}

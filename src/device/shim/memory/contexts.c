@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Contexts: what one costs (ContextMemory in gpushare.conf), the limits that
+ * make it grow, and its end, with which all that was allocated in it goes.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "device/shim/context/barrier.h"
+#include "device/shim/context/context.h"
+#include "device/shim/memory/charge.h"
+#include "device/shim/memory/local.h"
+#include "device/shim/base/upcalls.h"
+#include "device/shim/base/wraps.h"
+
+#define DEVICES_MAX 64
+
+/* How often the program has retained each device's primary context and not released it, as far as
+ * we know. */
+static _Atomic unsigned int retained[DEVICES_MAX];
+
+static _Atomic unsigned int *retained_of(CUdevice dev)
+{
+	static _Atomic unsigned int none;
+
+	return dev >= 0 && dev < DEVICES_MAX ? &retained[dev] : &none;
+}
+
+static int is_active(CUdevice dev)
+{
+	unsigned int flags = 0;
+	int active = 0;
+
+	return REAL(cuDevicePrimaryCtxGetState)(dev, &flags, &active) == CUDA_SUCCESS && active;
+}
+
+static uint64_t cost(void)
+{
+	struct shim_session *s = shim_session();
+
+	return s ? s->context_memory : 0;
+}
+
+/* The one that it makes becomes the current one. */
+#define CREATE(call) \
+	(shim_context_changes(), \
+	 SHIM_COUNTED(SHIM_CHARGE_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx))
+
+SHIM_EXPORT CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	return CREATE(REAL(cuCtxCreate)(ctx, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned int flags, CUdevice dev)
+{
+	return CREATE(REAL(cuCtxCreate_v2)(ctx, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *params, int n,
+				    unsigned int flags, CUdevice dev)
+{
+	return CREATE(REAL(cuCtxCreate_v3)(ctx, params, n, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *ctx, CUctxCreateParams *params, unsigned int flags,
+				    CUdevice dev)
+{
+	return CREATE(REAL(cuCtxCreate_v4)(ctx, params, flags, dev));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+{
+	struct shim_session *s = shim_session();
+	uint64_t bytes;
+	CUresult rc;
+
+	if (!s)
+		return REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
+	bytes = is_active(dev) ? 0 : s->context_memory;
+	if (!shim_charge(s, bytes))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	rc = REAL(cuDevicePrimaryCtxRetain)(ctx, dev);
+	if (rc != CUDA_SUCCESS) {
+		shim_uncharge(s, bytes);
+		return rc;
+	}
+	if (bytes)
+		shim_charge_record(s, SHIM_CHARGE_CONTEXT, (uintptr_t)*ctx, bytes, *ctx, NULL);
+	atomic_fetch_add(retained_of(dev), 1);
+	return rc;
+}
+
+/*
+ * Nothing of the context is known any more when the driver is asked: it may give its
+ * handle, and its addresses, to another thread's before we hear that it is gone.
+ */
+static struct shim_held *part_from(CUcontext ctx)
+{
+	shim_context_gone(ctx);
+	return shim_take_context(ctx);
+}
+
+static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
+{
+	if (is_gone)
+		shim_context_destroyed(ctx);
+	else
+		shim_context_stays(ctx);
+	shim_taken(s, held, is_gone);
+}
+
+static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
+{
+	struct shim_session *s = shim_session_peek();
+	struct shim_held *held;
+	CUresult rc;
+
+	if (!s || !ctx)
+		return SHIM_IN_BARRIER(real(ctx));
+	shim_upcalls->reap(s); /* no launch is measured without its context */
+	shim_barrier_enter(0);
+	held = part_from(ctx);
+	rc = real(ctx);
+	shim_barrier_leave(0);
+	parted(s, ctx, held, rc == CUDA_SUCCESS);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+	return destroy(ctx, REAL(cuCtxDestroy_v2));
+}
+
+SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
+{
+	return destroy(ctx, REAL(cuCtxDestroy));
+}
+
+/*
+ * The device's primary context, if it has one, and its number (0: the driver knows of none).  Not
+ * what was retained last: that may be gone, and its handle another context's; and not everybody
+ * retains it through us.
+ */
+static CUcontext primary_of(CUdevice dev, unsigned long long *id)
+{
+	CUcontext ctx = NULL;
+
+	*id = 0;
+	if (!is_active(dev) || REAL(cuDevicePrimaryCtxRetain)(&ctx, dev) != CUDA_SUCCESS)
+		return NULL;
+	REAL(cuCtxGetId)(ctx, id);
+	REAL(cuDevicePrimaryCtxRelease_v2)(dev);
+	return ctx;
+}
+
+/* Is it still the same one?  Another thread may have retained the next one already, with the same
+ * handle. */
+static int is_still(CUdevice dev, CUcontext ctx, unsigned long long id)
+{
+	unsigned long long now;
+
+	return primary_of(dev, &now) == ctx && now == id;
+}
+
+/*
+ * One less, before the driver hears of it: whoever comes while it is in there finds that it
+ * is the last.  How many there were.
+ */
+static unsigned int unretain(CUdevice dev)
+{
+	unsigned int n = *retained_of(dev);
+
+	while (n && !atomic_compare_exchange_weak(retained_of(dev), &n, n - 1))
+		;
+	return n;
+}
+
+static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
+{
+	struct shim_session *s = shim_session_peek();
+	struct shim_held *held = NULL;
+	unsigned long long id;
+	CUcontext ctx;
+	CUresult rc;
+
+	if (s)
+		shim_upcalls->reap(s);
+	shim_barrier_enter(0);
+	ctx = s ? primary_of(dev, &id) : NULL;
+	if (ctx)
+		held = part_from(ctx);
+	rc = real(dev);
+	if (rc == CUDA_SUCCESS)
+		*retained_of(dev) = 0;
+	shim_barrier_leave(0);
+	if (ctx)
+		parted(s, ctx, held, rc == CUDA_SUCCESS);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
+{
+	return reset(dev, REAL(cuDevicePrimaryCtxReset_v2));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	return reset(dev, REAL(cuDevicePrimaryCtxReset));
+}
+
+/* The last release destroys it; if somebody has retained it past us, it stays. */
+static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
+{
+	struct shim_session *s = shim_session_peek();
+	struct shim_held *held = NULL;
+	unsigned long long id;
+	unsigned int before;
+	CUcontext ctx;
+	int last;
+	CUresult rc;
+
+	if (s)
+		shim_upcalls->reap(s);
+	shim_barrier_enter(0);
+	ctx = s ? primary_of(dev, &id) : NULL;
+	before = unretain(dev);
+	last = ctx && before <= 1;
+	if (last)
+		held = part_from(ctx);
+	rc = real(dev);
+	if (rc != CUDA_SUCCESS && before)
+		atomic_fetch_add(retained_of(dev), 1);
+	if (ctx && !last && !is_active(dev)) {
+		held = part_from(ctx);
+		last = 1;
+	}
+	if (last)
+		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_still(dev, ctx, id));
+	shim_barrier_leave(0);
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
+{
+	return release(dev, REAL(cuDevicePrimaryCtxRelease_v2));
+}
+
+SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	return release(dev, REAL(cuDevicePrimaryCtxRelease));
+}
+
+/* ---- limits ------------------------------------------------------------------ */
+
+/* Device memory that a limit of this value makes a context take. */
+static uint64_t limit_bytes(CUlimit limit, size_t value)
+{
+	uint64_t each = 1, bytes;
+
+	if (limit == CU_LIMIT_STACK_SIZE)
+		each = shim_resident_threads();
+	else if (limit != CU_LIMIT_MALLOC_HEAP_SIZE && limit != CU_LIMIT_PRINTF_FIFO_SIZE)
+		return 0;
+	return __builtin_mul_overflow(each, value, &bytes) ? UINT64_MAX : bytes;
+}
+
+static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
+{
+	CUresult rc;
+
+	shim_barrier_enter(0);
+	rc = REAL(cuCtxSetLimit)(limit, value);
+	/* Before anything can be held: a launch behind that would go by what it was. */
+	if (limit == CU_LIMIT_STACK_SIZE)
+		shim_context_local_unknown(ctx);
+	shim_barrier_leave(0);
+	return rc;
+}
+
+/*
+ * A limit that is raised costs what it grows by; what it was before is part of
+ * the context.  A smaller one gives back no more than it had cost.
+ */
+SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
+{
+	struct shim_session *s = shim_session();
+	CUcontext ctx = s ? shim_current() : NULL;
+	uint64_t had = 0, before, after, want;
+	enum shim_charge_kind kind;
+	size_t now = 0;
+	CUresult rc;
+
+	after = ctx ? limit_bytes(limit, value) : 0;
+	if (!after || REAL(cuCtxGetLimit)(&now, limit) != CUDA_SUCCESS)
+		return set_limit(ctx, limit, value);
+	before = limit_bytes(limit, now);
+	kind = (enum shim_charge_kind)(SHIM_CHARGE_LIMIT + (int)limit);
+	shim_unhold(kind, (uintptr_t)ctx, &had, NULL);
+	if (after > before)
+		want = had > UINT64_MAX - (after - before) ? UINT64_MAX : had + (after - before);
+	else
+		want = had > before - after ? had - (before - after) : 0;
+	if (want > had && !shim_charge(s, want - had)) {
+		rc = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		rc = set_limit(ctx, limit, value);
+		if (rc == CUDA_SUCCESS && want < had)
+			shim_uncharge(s, had - want);
+		if (rc != CUDA_SUCCESS && want > had)
+			shim_uncharge(s, want - had);
+		if (rc == CUDA_SUCCESS)
+			had = want;
+	}
+	if (had)
+		shim_charge_record(s, kind, (uintptr_t)ctx, had, ctx, NULL);
+	return rc;
+}
+
+/* ---- what the program is told -------------------------------------------------- */
+
+/* What it may still have, and what it may have in all, are the step's. */
+SHIM_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
+{
+	CUresult rc = REAL(cuMemGetInfo_v2)(free_bytes, total);
+	size_t there_free = 0, there_total = 0;
+	struct shim_session *s = shim_session();
+	uint64_t used = 0, reservation = 0;
+
+	/* Whether one of them may be left out the driver decides; the other is the step's then. */
+	if (rc != CUDA_SUCCESS || !s || (!free_bytes && !total))
+		return rc;
+	if (free_bytes && total) {
+		there_free = *free_bytes;
+		there_total = *total;
+	} else if (REAL(cuMemGetInfo_v2)(&there_free, &there_total) != CUDA_SUCCESS) {
+		return rc;
+	}
+	shim_pools_settle(s, 0);
+	if (!s->connected || gs_client_alloc(s->client, 0, &used, &reservation) < 0) {
+		used = s->used;
+		reservation = s->reservation;
+	}
+	if (reservation && reservation < there_total) {
+		uint64_t left = reservation > used ? reservation - used : 0;
+
+		if (total)
+			*total = reservation;
+		if (free_bytes)
+			*free_bytes = left < there_free ? left : there_free;
+	}
+	return rc;
+}
+
+SHIM_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
+{
+	CUresult rc = REAL(cuDeviceTotalMem_v2)(bytes, dev);
+	struct shim_session *s = shim_session();
+
+	if (rc == CUDA_SUCCESS && s && bytes && s->reservation && s->reservation < *bytes)
+		*bytes = s->reservation;
+	return rc;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Kernels' variants in contexts; see variant.h. */
+#define _GNU_SOURCE
+#include "device/shim/variant/variant.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/memory/local.h"
+#include "device/shim/variant/transforms.h"
+#include "device/shim/session/session.h"
+
+/* So much longer than as written a variant may take while somebody waits for the GPU, and while
+ * nobody does: parts of 100. */
+#define COST_URGENT 150
+#define COST_CALM 103
+/* No kernel has more parameters: they have 32,764 bytes at most (CUDA 12.1). */
+#define PARAMS_MAX 32764
+
+void shim_variant_free(struct shim_variant *v)
+{
+	if (!v)
+		return;
+	free(v->params.offset);
+	free(v->params.size);
+	free(v);
+}
+
+void shim_variant_add(struct shim_code *code, struct shim_variant *v)
+{
+	struct shim_session *s = shim_session_peek();
+
+	v->next = atomic_load(&code->variants);
+	while (!atomic_compare_exchange_weak(&code->variants, &v->next, v))
+		;
+	code->transform = v->transform;
+	if (code->module)
+		code->module->whole = 1;
+	if (s)
+		shim_kernel_tell(s, code);
+}
+
+/* ---- variants that the program has brought ------------------------------------------- */
+
+/* The kernel of that name beside it in its module; NULL: there is none. */
+static CUfunction function_beside(const struct shim_kernel *k, const char *name)
+{
+	const struct shim_module *m = k->code->module;
+	CUkernel kernel = NULL;
+	CUfunction f = NULL;
+	CUresult rc;
+
+	if (m->library) {
+		rc = REAL(cuLibraryGetKernel)(&kernel, (CUlibrary)(uintptr_t)m->handle, name);
+		if (rc == CUDA_SUCCESS)
+			rc = REAL(cuKernelGetFunction)(&f, kernel);
+	} else {
+		rc = REAL(cuModuleGetFunction)(&f, (CUmodule)(uintptr_t)m->handle, name);
+	}
+	return rc == CUDA_SUCCESS ? f : NULL;
+}
+
+/* The parameters as the driver has them: the program's, and behind them the transform's. */
+static int layout_of(struct shim_layout *to, CUfunction f, enum ptx_transform_kind kind)
+{
+	size_t offset = 0, size = 0;
+	uint32_t n = 0;
+
+	while (n < PARAMS_MAX && REAL(cuFuncGetParamInfo)(f, n, &offset, &size) == CUDA_SUCCESS)
+		n++;
+	if (!n || size != shim_transform_of(kind)->param_bytes)
+		return -1;
+	to->offset = calloc(n, sizeof(*to->offset));
+	to->size = calloc(n, sizeof(*to->size));
+	if (!to->offset || !to->size)
+		return -1;
+	for (uint32_t i = 0; i < n; i++) {
+		if (REAL(cuFuncGetParamInfo)(f, i, &offset, &size) != CUDA_SUCCESS)
+			return -1;
+		to->offset[i] = (uint32_t)offset;
+		to->size[i] = (uint32_t)size;
+	}
+	to->nparam = n - 1;
+	to->ctl_offset = to->offset[n - 1];
+	return 0;
+}
+
+static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transform_kind kind)
+{
+	CUfunction f = NULL;
+	struct shim_variant *v;
+	char *name; /* templates give names of several thousand characters */
+
+	if (asprintf(&name, "%s%s", k->code->name, ptx_transform_suffix(kind)) < 0)
+		return 0;
+	f = function_beside(k, name);
+	free(name);
+	v = f ? calloc(1, sizeof(*v)) : NULL;
+	if (!v)
+		return 0;
+	v->ctx = c;
+	v->f = f;
+	v->transform = kind;
+	/* Machine code does not say whether it needs that. */
+	v->whole_warps = kind == PTX_TRANSFORM_PERSISTENT;
+	v->local_bytes = shim_local_bytes(f);
+	if (layout_of(&v->params, f, kind) < 0) {
+		shim_variant_free(v);
+		return 0;
+	}
+	shim_variant_take_settings(k, v);
+	shim_variant_add(k->code, v);
+	return 1;
+}
+
+void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
+{
+	if (k->code->module && !adopt(k, c, PTX_TRANSFORM_PERSISTENT))
+		adopt(k, c, PTX_TRANSFORM_GUARDED);
+}
+
+/* ---- what the program sets on a kernel ------------------------------------------------ */
+
+/* What it has otherwise than a new function has; a number's largest value is what counts. */
+static const CUfunction_attribute settings[] = {
+	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+	CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+	CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+};
+
+/* Of a library's kernel it may have been set on the kernel or on its function. */
+static int value_of(const struct shim_kernel *k, CUfunction_attribute attribute, CUdevice device)
+{
+	int of_function = -1, of_kernel = -1;
+
+	if (REAL(cuFuncGetAttribute)(&of_function, attribute, k->direct) != CUDA_SUCCESS)
+		of_function = -1;
+	if (k->library &&
+	    REAL(cuKernelGetAttribute)(&of_kernel, attribute, (CUkernel)(uintptr_t)k->original,
+				       device) != CUDA_SUCCESS)
+		of_kernel = -1;
+	return of_kernel > of_function ? of_kernel : of_function;
+}
+
+void shim_variant_take_settings(const struct shim_kernel *k, const struct shim_variant *v)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		int value = value_of(k, settings[i], v->ctx->device), is = -1;
+
+		if (REAL(cuFuncGetAttribute)(&is, settings[i], v->f) == CUDA_SUCCESS && value > is)
+			REAL(cuFuncSetAttribute)(v->f, settings[i], value);
+	}
+	if (k->code->cache_config)
+		REAL(cuFuncSetCacheConfig)(v->f, (CUfunc_cache)k->code->cache_config);
+}
+
+/* In the variant's context; each knows its functions only while it is current. */
+static void in_its_context(struct shim_variant *v, void (*call)(struct shim_variant *v, void *user),
+			   void *user)
+{
+	CUcontext popped;
+
+	if (!shim_context_use(v->ctx))
+		return;
+	if (REAL(cuCtxPushCurrent_v2)(v->ctx->ctx) == CUDA_SUCCESS) {
+		call(v, user);
+		REAL(cuCtxPopCurrent_v2)(&popped);
+	}
+	shim_context_unuse(v->ctx);
+}
+
+struct setting {
+	CUfunction_attribute attribute;
+	int value;
+};
+
+static void set(struct shim_variant *v, void *user)
+{
+	const struct setting *to = user;
+
+	REAL(cuFuncSetAttribute)(v->f, to->attribute, to->value);
+}
+
+void shim_variants_set(const struct shim_code *code, CUfunction_attribute attribute, int value)
+{
+	struct setting to = { attribute, value };
+
+	for (struct shim_variant *v = atomic_load(&code->variants); v; v = v->next)
+		in_its_context(v, set, &to);
+}
+
+static void set_cache(struct shim_variant *v, void *user)
+{
+	REAL(cuFuncSetCacheConfig)(v->f, *(const CUfunc_cache *)user);
+}
+
+void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config)
+{
+	code->cache_config = (int)config;
+	for (struct shim_variant *v = atomic_load(&code->variants); v; v = v->next)
+		in_its_context(v, set_cache, &config);
+}
+
+static void unload(struct shim_variant *v, void *unused)
+{
+	(void)unused;
+	REAL(cuModuleUnload)(v->module);
+}
+
+/* Those of modules that are gone.  The records stay: a launch that is over may still be looked at.
+ */
+static _Atomic(struct shim_variant *) unloaded;
+
+static void keep_record(struct shim_variant *v)
+{
+	v->unloaded = atomic_load(&unloaded);
+	while (!atomic_compare_exchange_weak(&unloaded, &v->unloaded, v))
+		;
+}
+
+static void drop(struct shim_kernel *k, void *module)
+{
+	const struct shim_module *m = k->code->module;
+	struct shim_variant *v =
+		m && m->handle == module ? atomic_exchange(&k->code->variants, NULL) : NULL;
+
+	for (; v; v = v->next) {
+		if (v->module)
+			in_its_context(v, unload, NULL);
+		keep_record(v);
+	}
+}
+
+void shim_variants_unloaded(const void *module)
+{
+	shim_kernels_each(drop, (void *)(uintptr_t)module);
+}
+
+/* ---- what they cost ------------------------------------------------------------------ */
+
+void shim_variant_timed(const struct shim_code *code, const struct shim_context *c, int as_written,
+			uint32_t dims, uint64_t ps)
+{
+	struct shim_variant *v = shim_variant_in(code, c);
+	_Atomic uint64_t *mean;
+	uint64_t old;
+
+	if (!v || !ps)
+		return;
+	if (v->cost.dims != dims) {
+		v->cost.written_ps = v->cost.variant_ps = 0;
+		v->cost.dims = dims;
+	}
+	mean = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
+	old = *mean;
+	*mean = old ? (3 * old + ps) / 4 : ps;
+}
+
+int shim_variant_pays(const struct shim_variant *v, int urgent)
+{
+	uint64_t written = v->cost.written_ps, variant = v->cost.variant_ps;
+
+	return !written || !variant ||
+	       variant * 100 <= written * (urgent ? COST_URGENT : COST_CALM);
+}
