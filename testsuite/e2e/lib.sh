@@ -12,6 +12,10 @@ CLUSTER=$SRC/contrib/private-cluster
 STANDIN=$BUILD/testsuite/e2e/standin
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 
+# What PATH has may be a script that looks for an interpreter, and takes longer than many a check. No modules but Python's own.
+PYTHON=$(python3 -c 'import sys; print(sys.executable)')
+python3() { "$PYTHON" -I -S "$@"; }
+
 tests=0
 failures=0
 clusters=()
