@@ -30,7 +30,7 @@ k, job = max(o["kernels"], key=lambda k: k["launches"]), o["jobs"][0]
 assert eval(sys.argv[1]), (k, job)' "$2" || { cat "$TMP/kernels.json"; return 1; }
 }
 
-LONG=(gpushare-demo-triad --elements 262144 --passes 9000)
+LONG=(gpushare-demo-triad --elements 262144 --passes 5000)
 SHORT=(gpushare-demo-matmul --tiles 20)
 
 run_low() { run --shares 40 --mem 128M --partition low -- "${LONG[@]}" >"$TMP/low.out" 2>&1; }
