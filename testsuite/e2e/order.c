@@ -120,7 +120,13 @@ static int right(const uint32_t *w, uint32_t seed, int times)
 	return 1;
 }
 
-/* Threads, each with a stream of another kind. */
+/*
+ * Threads, each with a stream of another kind.  They launch once all have what they need, and
+ * release it when nobody launches any more: what is launched beside a call that must not meet a
+ * blocked kernel cannot leave, and meanwhile nothing of the program does.
+ */
+static pthread_barrier_t together;
+
 static void *one_stream(void *arg)
 {
 	int which = (int)(intptr_t)arg;
@@ -138,6 +144,7 @@ static void *one_stream(void *arg)
 		CHECK(cuStreamCreate(&stream, CU_STREAM_DEFAULT));
 	else if (which == 3)
 		stream = CU_STREAM_PER_THREAD;
+	pthread_barrier_wait(&together);
 	for (int i = 0; i < 4; i++) {
 		memset(out, 0, BYTES);
 		CHECK(cuMemcpyHtoDAsync(d, in, BYTES, stream));
@@ -148,16 +155,18 @@ static void *one_stream(void *arg)
 		expect(right(out, (uint32_t)which, 2),
 		       "two kernels and a copy in each of four streams");
 	}
+	pthread_barrier_wait(&together);
 	CHECK(cuMemFree(d));
 	return NULL;
 }
 
-static void in_threads(void *(*body)(void *), int n)
+static void streams(int n)
 {
 	pthread_t thread[4];
 
+	pthread_barrier_init(&together, NULL, (unsigned int)n);
 	for (intptr_t i = 0; i < n; i++)
-		if (pthread_create(&thread[i], NULL, body, (void *)i))
+		if (pthread_create(&thread[i], NULL, one_stream, (void *)i))
 			exit(1);
 	for (int i = 0; i < n; i++)
 		pthread_join(thread[i], NULL);
@@ -315,6 +324,7 @@ static void calls(void)
 {
 	pthread_t beside[2];
 
+	pthread_barrier_init(&together, NULL, 1);
 	for (int i = 0; i < 2; i++)
 		if (pthread_create(&beside[i], NULL, calls_beside, NULL))
 			exit(1);
@@ -457,7 +467,7 @@ int main(int argc, char **argv)
 	alarm(LIMIT_S); /* a deadlock is a failure too */
 	start();
 	if (strcmp(name, "streams") == 0)
-		in_threads(one_stream, 4);
+		streams(4);
 	else if (strcmp(name, "crowd") == 0)
 		crowd();
 	else if (strcmp(name, "order") == 0)
