@@ -143,10 +143,12 @@ check "short launches that go without marks are counted" short_ones
 launches_are() { [ "$(report kernels low)" = "$1" ]; }
 told_anew() {
 	local low rc=0
-	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 300 8 >"$TMP/low.out" 2>&1 & low=$!
+	: >"$TMP/more"
+	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 300 "$TMP/more" >"$TMP/low.out" 2>&1 & low=$!
 	until_true 10 launches_are 300 || rc=1
 	kill -9 "$(cat "$TMP/pid")"
 	start_daemon && until_true 10 launches_are 300 || rc=1
+	rm "$TMP/more"
 	wait $low || rc=1
 	report kernels low
 	cat "$TMP/low.out"
