@@ -78,20 +78,13 @@ int main(int argc, char **argv)
 	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
 	CUlaunchConfig config = { blocks, ROWS, PLANES, 32, 1, 1, 0, NULL, &attribute, 1 };
 	int once = argc == 4 && strcmp(argv[3], "once") == 0;
-	CUdevice device;
-	CUcontext ctx;
 	CUmodule module;
 	CUfunction kernel;
 
 	if (!n || !words)
 		return 2;
 	packed.spin = (uint32_t)atoi(argv[2]);
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "guarded"));
+	kernel = start_with(ptx, "guarded", &module);
 	CHECK(cuMemAlloc(&packed.words, n * sizeof(*words)));
 	CHECK(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));
 	for (uint32_t i = 0; i < n; i++)

@@ -58,19 +58,14 @@ static CUfunction kernel;
 static uint32_t mul = 1, add; /* SPIN steps of the generator in one */
 static void start(void)
 {
-	CUdevice device;
 	CUmodule module;
 
 	for (unsigned int i = 0; i < SPIN; i++) {
 		mul *= 1664525u;
 		add = add * 1664525u + 1013904223u;
 	}
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "lcg"));
+	kernel = start_with(ptx, "lcg", &module);
+	CHECK(cuCtxGetCurrent(&ctx));
 }
 
 /* As long as so many, and with the same result. */

@@ -60,19 +60,12 @@ int main(int argc, char **argv)
 	uint32_t *words = malloc(BYTES), spin = SPIN, wrong = 0;
 	CUdeviceptr d, seen;
 	void *params[] = { &d, &seen, &spin };
-	CUdevice device;
-	CUcontext ctx;
 	CUmodule module;
 	CUfunction kernel;
 
 	if (argc != 2 || !words)
 		return 2;
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "until"));
+	kernel = start_with(ptx, "until", &module);
 	seen = as_long_as(argv[1]);
 	CHECK(cuMemAlloc(&d, BYTES));
 	for (uint32_t i = 0; i < WORDS; i++)

@@ -269,9 +269,7 @@ static void test_done_wins_the_race_with_toevict(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	grant(1 * MS);
 	launch(high, 0, 1, 1);
@@ -289,9 +287,7 @@ static void test_torun_is_taken_back(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	launch(low, 0, 100, 1);
 	grant(0);
 	assert_int_equal(state(low, 0), GS_K_TORUN); /* not launched yet */
@@ -308,9 +304,7 @@ static void test_unevictable_is_waited_for(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	launch(low, 0, 100, 0);
 	grant(0);
 	agent(low);
@@ -334,9 +328,7 @@ static void test_deadline_bounds_the_wait(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	grant(1 * MS);
 	launch(high, 0, 1, 1);
@@ -372,9 +364,7 @@ static void test_kernel_behind_an_evicted_one_is_not_waited_for(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	launch(low, 1, 1, 0);
 	gs_page_store(low->page->slot[1].alone_ns, 5 * MS);
@@ -475,9 +465,7 @@ static void test_stopped_holder(void **unused)
 	uint64_t waited;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(high, 100);
 	grant(1 * MS);
 	assert_true(has_turn(high));
@@ -513,9 +501,7 @@ static void test_stopped_waits_for_nothing(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	launch(low, 0, 100, 0);
 	grant(0);
 	agent(low);
@@ -543,9 +529,7 @@ static void test_stopped_on_its_way_out(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	grant(1 * MS);
 	launch(high, 0, 1, 1);
