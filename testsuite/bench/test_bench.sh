@@ -29,11 +29,11 @@ columns() {
 	EOF
 }
 
-check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count 20 --together 2
+check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count "$(usual_or_long 10 20)" --together 2
 check "pair's figures" columns pair 'len(rows) == 2 and 0 < r["short_p50_ms"] <= r["short_p99_ms"] and r["long_kept"] > 0 and r["together_per_sum"] > 0'
 check "handover" bench handover --task 1 --length 5 --count 8
 check "handover's figures" columns handover 'len(rows) == 6 and r["p50_us"] <= r["p99_us"] and r["handovers"] > 0'
-check "eviction" bench eviction --task 1,3 --long 60 --short 3 --every 15 --count 20
+check "eviction" bench eviction --task 1,3 --long 60 --short 3 --every 15 --count "$(usual_or_long 10 20)"
 check "eviction's figures" columns eviction 'len(rows) == 2 and r["evictions"] >= 5 and 0 < r["p50_us"] <= r["p99_us"] and abs(r["p50_us"] - r["task_us"] - r["beyond_p50_us"]) < 0.01'
 # The parts are medians, so they add up in no order but each must be there.
 check "where an eviction's time goes" columns eviction 'r["asked_p50_us"] > 0 and r["told_p50_us"] > 0 and 0 < r["left_p50_us"] <= r["left_p99_us"] and r["left_p50_us"] <= r["p99_us"] and abs(r["seen_p50_us"]) < r["p99_us"] + r["clock_error_us"]'
@@ -46,7 +46,7 @@ check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", 
 check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a --length 2 --turns 3
 check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'
-check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for 1500ms
+check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for "$(usual_or_long 500ms 1500ms)"
 check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 10'
 no_mps() { # the emulated device has none; the reason is gpushared's
 	! t 20 gpushare-bench handover --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \

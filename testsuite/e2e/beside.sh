@@ -32,7 +32,9 @@ several() {
 	wait "$one" && grep -qx 'many: right' "$TMP/one.out" || { cat "$TMP/one.out"; rc=1; }
 	return $rc
 }
-for policy in "" Policy=fifo Policy=piv Policy=rr; do
+policies=("" Policy=fifo)
+[ -z "$(usual_or_long "" long)" ] || policies+=(Policy=piv Policy=rr)
+for policy in "${policies[@]}"; do
 	name=${policy:-the default}
 	rm -f "$TMP/log"
 	# shellcheck disable=SC2086

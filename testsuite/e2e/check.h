@@ -27,4 +27,21 @@ static void expect(int ok, const char *what)
 	failures++;
 }
 
+/* The first GPU's primary context becomes current, and the PTX its module; its kernel of that name.
+ */
+static inline CUfunction start_with(const char *ptx, const char *name, CUmodule *module)
+{
+	CUfunction kernel;
+	CUdevice device;
+	CUcontext ctx;
+
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
+	CHECK(cuCtxSetCurrent(ctx));
+	CHECK(cuModuleLoadData(module, ptx));
+	CHECK(cuModuleGetFunction(&kernel, *module, name));
+	return kernel;
+}
+
 #endif

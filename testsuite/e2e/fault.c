@@ -35,18 +35,11 @@ int main(void)
 {
 	CUdeviceptr nowhere = 16, d;
 	void *params[] = { &nowhere };
-	CUdevice device;
-	CUcontext ctx;
 	CUmodule module;
 	CUfunction kernel;
 	CUresult first, next;
 
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "fault"));
+	kernel = start_with(ptx, "fault", &module);
 	CHECK(cuMemAlloc(&d, 1 << 20));
 	CHECK(cuLaunchKernel(kernel, BLOCKS, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	first = cuCtxSynchronize();

@@ -67,19 +67,12 @@ int main(int argc, char **argv)
 	CUdeviceptr d, of_offset, of_blocks;
 	void *params[] = { &d, &spin };
 	size_t bytes;
-	CUdevice device;
-	CUcontext ctx;
 	CUmodule module;
 	CUfunction kernel;
 
 	if (argc != 2 || !words)
 		return 2;
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "lazy"));
+	kernel = start_with(ptx, "lazy", &module);
 	CHECK(cuModuleGetGlobal(&of_offset, &bytes, module, "offset"));
 	CHECK(cuModuleGetGlobal(&of_blocks, &bytes, module, "blocks"));
 	CHECK(cuMemcpyHtoD(of_offset, &offset, sizeof(offset)));

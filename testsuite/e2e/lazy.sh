@@ -3,7 +3,7 @@
 # VariantMin=: a kernel that proves long beside another client becomes preemptible while its program runs. On the emulated device.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl gpushare-emu gpushare-demo-triad gpushare-demo-matmul testsuite/e2e/lazy
+need_built gpushared gpusharectl gpushare-emu gpushare-demo-triad gpushare-demo-matmul testsuite/e2e/lazy testsuite/e2e/until
 own_daemon
 export GPUSHARE_CACHE=$TMP/cache
 mkdir -m 700 "$GPUSHARE_CACHE"
@@ -33,19 +33,26 @@ end_low() {
 
 # Nobody shares the GPU, so nobody would gain.
 alone() {
-	begin_low && sleep 2
+	begin_low && until_true 20 computes 500 "$last" low
 	end_low && kernel 'k["transform"] == "as is" and k["reason"].startswith("has no variant yet")' || { cat "$TMP/low.out" "$TMP/log"; return 1; }
 }
+# A launch gets its kernel a variant only if the GPU is shared when it comes: so there is a client that has it until the variant is ready.
+# After that whoever comes finds the low one's kernel on the GPU, nearly always.
 beside() {
-	local i rc=1
+	local i high rc=1
 	begin_low || rc=2
+	: >"$TMP/more.high"
+	run high -- "$BUILD/testsuite/e2e/until" "$TMP/more.high" >"$TMP/high.out" 2>&1 & high=$!
+	until_true 60 said || rc=3
+	rm "$TMP/more.high"
+	wait $high || rc=4
 	for i in $(seq 20); do
 		[ $rc = 1 ] || break
-		run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 && grep -q ' correct: ' "$TMP/high.out" || { cat "$TMP/high.out"; rc=3; }
+		run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 && grep -q ' correct: ' "$TMP/high.out" || rc=5
 		! kernel 'k["preemptions"] >= 1' 2>/dev/null || rc=0
 	done
-	end_low || rc=4
-	[ $rc = 0 ] || { cat "$TMP/low.out" "$TMP/shim.log"; return $rc; }
+	end_low || rc=6
+	[ $rc = 0 ] || { echo "rc $rc"; cat "$TMP/low.out" "$TMP/high.out" "$TMP/shim.log"; return $rc; }
 	kernel 'k["transform"] == "persistent" and k["reason"] == "none" and 1 <= k["unevictable"] < k["launches"]'
 }
 said() { grep -E 'kernel lazy: its variant is ready after [0-9]+ us$' "$TMP/shim.log"; }
@@ -71,7 +78,7 @@ check "without a cache that can be written it is made all the same" beside
 check "gpushared stops" stop_daemon
 check "gpushared serves with another VariantMin" serve 60s
 not_long_enough() {
-	begin_low && run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 && sleep 1
+	begin_low && run high -- gpushare-demo-matmul --tiles 10 >"$TMP/high.out" 2>&1 && until_true 20 computes 500 "$last" low
 	end_low && kernel 'k["transform"] == "as is"'
 }
 check "what is shorter gets none" not_long_enough

@@ -12,22 +12,29 @@ CLUSTER=$SRC/contrib/private-cluster
 STANDIN=$BUILD/testsuite/e2e/standin
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 
+# What PATH has may be a script that looks for an interpreter, and takes longer than many a check. No modules but Python's own.
+PYTHON=$(python3 -c 'import sys; print(sys.executable)')
+python3() { "$PYTHON" -I -S "$@"; }
+
 tests=0
 failures=0
 clusters=()
 pids=()
 declare -A apart_pid
 
-# check NAME COMMAND...: one line per behaviour.
+# check NAME COMMAND...: one line per behaviour, with the seconds that it took, if that is one or more.
 check() {
-	local name=$1
+	local name=$1 begun=${EPOCHREALTIME/./} good=1 took
 	shift
 	tests=$((tests + 1))
-	if "$@" >>"$TMP/check.out" 2>&1; then
-		echo "ok $tests - $name"
+	"$@" >>"$TMP/check.out" 2>&1 || good=
+	took=$(((${EPOCHREALTIME/./} - begun) / 100000))
+	[ $took -lt 10 ] && took='' || took=" # ${took%?}.${took: -1} s"
+	if [ $good ]; then
+		echo "ok $tests - $name$took"
 	else
 		failures=$((failures + 1))
-		echo "not ok $tests - $name"
+		echo "not ok $tests - $name$took"
 		tail -n 8 "$TMP/check.out" | sed 's/^/#   /'
 	fi
 	: >"$TMP/check.out"
@@ -57,6 +64,9 @@ joined() {
 	[ $rc = 0 ] || [ ! -e "$TMP/$1/log" ] || tail -n 40 "$TMP/$1/log"
 	return $rc
 }
+
+# usual_or_long SHORT LONG: the size of what a test does in `make check`, and in `make check-long`.
+usual_or_long() { [ -z "${CHECK_LONG:-}" ] && echo "$1" || echo "$2"; }
 
 skip_all() {
 	echo "1..0 # SKIP $*"

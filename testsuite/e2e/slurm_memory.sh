@@ -112,7 +112,8 @@ high=$(keeps high 300 200 high)
 check "again the low one's memory is on the host" eval "has_it high && until_true 10 row_says $low why 'its memory is on the host'"
 env GPUSHARE_EMU_DEVICE="$D/emu/device" GPUSHARE_EMU_MEMORY=560M GPUSHARE_EMU_SMS=2 LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" \
 	timeout 120 "$ENTRIES" keep 300 "$TMP/stranger" >"$TMP/stranger.out" 2>&1 &
-pids+=($!)
+stranger=$!
+pids+=("$stranger")
 check "a program outside gpushare takes some of the GPU's" until_true 30 test -s "$TMP/stranger"
 rm -f "$D/out/hold.lost" # it begins anew when it runs again
 go high
@@ -120,6 +121,7 @@ requeued() { [ "$(job_field "$low" Restarts)" = 1 ]; }
 check "the low job, whose memory is lost, is requeued" until_true 60 requeued
 check "its AdminComment says why" until_comment "$low" 'its memory does not come back to gpu 0 from the host: .*OUT_OF_MEMORY'
 rm -f "$TMP/stranger"
+wait "$stranger" # nobody else knows of its memory
 t 10 scancel "$low"
 reaches "$high" COMPLETED 30
 check "nothing stays reserved" until_true 20 gpu_is_free

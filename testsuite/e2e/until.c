@@ -9,12 +9,11 @@
  */
 #define _GNU_SOURCE
 #include <cuda.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "as_long.h"
 #include "check.h"
 
 #define BLOCKS 16384u
@@ -56,51 +55,25 @@ static const char ptx[] =
 	"	ret;\n"
 	"}\n";
 
-static const char *file;
-static uint32_t *over; /* the device sees it */
-
-static void *watch(void *unused)
-{
-	(void)unused;
-	while (access(file, F_OK) == 0)
-		usleep(5000);
-	__atomic_store_n(over, 1, __ATOMIC_SEQ_CST);
-	return NULL;
-}
-
 int main(int argc, char **argv)
 {
 	uint32_t *words = malloc(BYTES), spin = SPIN, wrong = 0;
 	CUdeviceptr d, seen;
-	void *params[] = { &d, &seen, &spin }, *p;
-	CUdevice device;
-	CUcontext ctx;
+	void *params[] = { &d, &seen, &spin };
 	CUmodule module;
 	CUfunction kernel;
-	pthread_t watcher;
 
 	if (argc != 2 || !words)
 		return 2;
-	file = argv[1];
-	CHECK(cuInit(0));
-	CHECK(cuDeviceGet(&device, 0));
-	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-	CHECK(cuCtxSetCurrent(ctx));
-	CHECK(cuModuleLoadData(&module, ptx));
-	CHECK(cuModuleGetFunction(&kernel, module, "until"));
-	CHECK(cuMemHostAlloc(&p, sizeof(*over), CU_MEMHOSTALLOC_DEVICEMAP));
-	over = p;
-	*over = 0;
-	CHECK(cuMemHostGetDevicePointer(&seen, over, 0));
+	kernel = start_with(ptx, "until", &module);
+	seen = as_long_as(argv[1]);
 	CHECK(cuMemAlloc(&d, BYTES));
 	for (uint32_t i = 0; i < WORDS; i++)
 		words[i] = i;
 	CHECK(cuMemcpyHtoD(d, words, BYTES));
-	if (pthread_create(&watcher, NULL, watch, NULL))
-		return 1;
 	CHECK(cuLaunchKernel(kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuCtxSynchronize());
-	pthread_join(watcher, NULL);
+	as_long_end();
 	CHECK(cuMemcpyDtoH(words, d, BYTES));
 	for (uint32_t i = 0; i < WORDS; i++)
 		wrong += words[i] != NEXT(i);

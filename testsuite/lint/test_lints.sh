@@ -29,7 +29,9 @@ compile() {
 	done
 }
 
-run() { (cd "$work/build" && "$here/$lint" --srcdir "$work" "$@" 2>&1); }
+# What PATH has may be a script that looks for an interpreter.
+python=$(python3 -c 'import sys; print(sys.executable)')
+run() { (cd "$work/build" && "$python" -S "$here/$lint" --srcdir "$work" "$@" 2>&1); }
 
 good() {
 	out=$(run "$@") || die "$lint $* failed where it should pass: $out"

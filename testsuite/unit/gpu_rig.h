@@ -37,6 +37,8 @@ void begin_with(const struct gs_gpu_options *options);
 void all_leave_of(struct client **clients);
 void join_as(struct client *c, uint64_t id, int32_t priority, int adopted);
 struct client *join(uint64_t id, int32_t priority);
+/* Begins under piv: one of low priority, and one that it leaves the GPU to. */
+void low_and_high(struct client **low, struct client **high);
 void leave(struct client *c);
 uint64_t grant(uint64_t after);
 /* A move that the table allows to the one who makes it. */

@@ -24,6 +24,7 @@
 #define EMULATED "src/device/emu/.libs/libcuda.so.1"
 
 static char folder[] = "/tmp/test_bench_driver.XXXXXX", link_path[PATH_MAX], copy_path[PATH_MAX];
+static char device_path[PATH_MAX]; /* else one in shared memory, which stays */
 
 static void in_child(void (*check)(void))
 {
@@ -186,13 +187,15 @@ static int setup(void **unused)
 		return -1;
 	snprintf(link_path, sizeof(link_path), "%s/vendor.so", folder);
 	snprintf(copy_path, sizeof(copy_path), "%s/copy.so", folder);
-	return symlink(path, link_path);
+	snprintf(device_path, sizeof(device_path), "%s/device", folder);
+	return setenv("GPUSHARE_EMU_DEVICE", device_path, 1) | symlink(path, link_path);
 }
 
 static int teardown(void **unused)
 {
 	(void)unused;
 	unlink(copy_path);
+	unlink(device_path);
 	return unlink(link_path) | rmdir(folder);
 }
 

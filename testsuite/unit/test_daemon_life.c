@@ -59,7 +59,7 @@ static void test_second_daemon_is_refused(void **state)
 static void test_bad_configuration_names_the_line(void **state)
 {
 	struct live *l = *state;
-	char said[512], want[160];
+	char said[512], want[256];
 
 	live_stop(l, SIGTERM);
 	live_configure(l, "Policy=none-such\n");
@@ -313,179 +313,6 @@ static void test_restart_keeps_figures(void **state)
 	close(own);
 }
 
-static void test_restart_drops_the_dead(void **state)
-{
-	struct live *l = *state;
-	char taken[16];
-	uint32_t job;
-	FILE *f;
-	char path[128];
-	int ready[2];
-	pid_t owner;
-
-	assert_int_equal(pipe(ready), 0);
-	owner = fork();
-	if (owner == 0) {
-		live_local(l, 40, 0, "low", &job);
-		if (write(ready[1], &job, sizeof(job)) < 0)
-			_exit(1);
-		pause();
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &job, sizeof(job)), sizeof(job));
-	live_stop(l, SIGKILL);
-	kill(owner, SIGKILL);
-	waitpid(owner, NULL, 0);
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "a");
-	assert_non_null(f);
-	fputs("step of nonsense\n", f);
-	fclose(f);
-	live_start(l);
-	live_status_gpu(l, "shares_taken", taken, sizeof(taken));
-	assert_string_equal(taken, "0");
-	assert_int_equal(live_logged(l, "which registered it, is gone"), 1);
-	assert_int_equal(live_logged(l, "makes no sense"), 1);
-	assert_int_equal(live_hello_refused(l, job), GS_REFUSED_UNKNOWN_STEP);
-	close(ready[0]);
-	close(ready[1]);
-}
-
-/* ---- the ids of local jobs ------------------------------------------------- */
-
-#define LAST_LOCAL_JOB (UINT32_MAX - 1)
-
-/* The id of a job that begins and ends. */
-static uint32_t one_job(const struct live *l)
-{
-	unsigned over = live_logged(l, ": over: ");
-	uint32_t job;
-	int own = live_local(l, 10, 0, "low", &job);
-
-	close(own);
-	for (int i = 0; i < 500 && live_logged(l, ": over: ") == over; i++)
-		usleep(10000);
-	assert_int_equal(live_logged(l, ": over: "), over + 1);
-	return job;
-}
-
-static void write_state(const struct live *l, const char *text)
-{
-	char path[128];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	fclose(f);
-	assert_int_equal(chmod(path, 0600), 0);
-}
-
-/* A daemon that finds such a state file (NULL: none). */
-static void restart_with(struct live *l, const char *text)
-{
-	char path[128];
-
-	live_stop(l, SIGTERM);
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	unlink(path);
-	if (text)
-		write_state(l, text);
-	live_start(l);
-}
-
-static void test_local_ids_go_on(void **state)
-{
-	struct live *l = *state;
-	uint32_t job = one_job(l);
-
-	assert_int_equal(job, GS_LOCAL_JOB_FIRST);
-	live_stop(l, SIGTERM);
-	live_start(l);
-	assert_int_equal(one_job(l), job + 1);
-	live_stop(l, SIGKILL);
-	live_start(l);
-	assert_int_equal(one_job(l), job + 2);
-	/* Nothing is known, or nonsense: begin anew. */
-	restart_with(l, NULL);
-	assert_int_equal(one_job(l), job);
-	restart_with(l, "no such thing\n");
-	assert_int_equal(one_job(l), job);
-	/* Not beyond the range, where the hand-over is measured. */
-	restart_with(l, "gpushare state 2 4294967295\n");
-	assert_int_equal(one_job(l), job);
-	restart_with(l, "gpushare state 2 99999999999999\n");
-	assert_int_equal(one_job(l), job);
-	restart_with(l, "gpushare state 2 12\n");
-	assert_int_equal(one_job(l), job);
-	assert_int_equal(live_logged(l, "of another version"), 4);
-}
-
-static void test_local_ids_go_round(void **state)
-{
-	struct live *l = *state;
-	char path[128], line[512], kept[1024] = "gpushare state 2 4294967294\n";
-	uint32_t first, job;
-	int own = live_local(l, 10, 0, "low", &first);
-	FILE *f;
-
-	live_stop(l, SIGKILL);
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_non_null(fgets(line, sizeof(line), f));
-	assert_non_null(fgets(line, sizeof(line), f)); /* the step, which is still there */
-	fclose(f);
-	strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
-	write_state(l, kept);
-	live_start(l);
-	assert_int_equal(live_logged(l, "known from before"), 1);
-	assert_int_equal(one_job(l), LAST_LOCAL_JOB);
-	job = one_job(l); /* not the first: somebody has it */
-	assert_int_equal(first, GS_LOCAL_JOB_FIRST);
-	assert_int_equal(job, GS_LOCAL_JOB_FIRST + 1);
-	close(own);
-}
-
-#ifdef HAVE_SQLITE
-/* What a reboot leaves: the socket's folder is gone, the history is there. */
-static void test_history_knows_local_ids(void **state)
-{
-	struct live *l = *state;
-	char path[128], line[192];
-	uint32_t job;
-
-	snprintf(path, sizeof(path), "%s/h.db", l->dir);
-	snprintf(line, sizeof(line), "HistoryFile=%s\n", path);
-	live_configure(l, line);
-	restart_with(l, NULL);
-	job = one_job(l);
-	assert_int_equal(one_job(l), job + 1);
-	restart_with(l, NULL);
-	assert_int_equal(one_job(l), job + 2);
-	restart_with(l, "no such thing\n");
-	assert_int_equal(one_job(l), job + 3);
-	/* Whoever knows more is believed. */
-	restart_with(l, "gpushare state 2 4026531842\n");
-	assert_int_equal(one_job(l), job + 4);
-	restart_with(l, "gpushare state 2 4026532000\n");
-	assert_int_equal(one_job(l), 4026532000u);
-	/* Round the range's end: the greatest number is the older one. */
-	restart_with(l, "gpushare state 2 4294967294\n");
-	unlink(path);
-	live_stop(l, SIGTERM);
-	write_state(l, "gpushare state 2 4294967294\n");
-	live_start(l);
-	assert_int_equal(one_job(l), LAST_LOCAL_JOB);
-	assert_int_equal(one_job(l), GS_LOCAL_JOB_FIRST);
-	restart_with(l, NULL);
-	assert_int_equal(one_job(l), GS_LOCAL_JOB_FIRST + 1);
-	live_stop(l, SIGTERM);
-	unlink(path);
-}
-#endif
-
 /* ---- gpusharectl run ------------------------------------------------------- */
 
 /* It says by the file $READY that it may get the signal. */
@@ -552,12 +379,6 @@ int main(void)
 		LIVE(test_restart_adopts),
 		LIVE(test_page_of_an_earlier_shim),
 		LIVE(test_restart_keeps_figures),
-		LIVE(test_restart_drops_the_dead),
-		LIVE(test_local_ids_go_on),
-		LIVE(test_local_ids_go_round),
-#ifdef HAVE_SQLITE
-		LIVE(test_history_knows_local_ids),
-#endif
 		LIVE(test_ctl_run),
 		LIVE(test_ctl_run_forwards_signals),
 	};

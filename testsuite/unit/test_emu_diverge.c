@@ -5,7 +5,7 @@
  * divergent code, mbarriers.
  */
 #define _GNU_SOURCE
-#include "emu_util.h"
+#include "emu_run.h"
 
 #define REGS ".reg .pred %p<10>; .reg .b32 %r<40>; .reg .b64 %rd<40>;\n"
 #define BEGIN(name) \
@@ -13,23 +13,6 @@
 	"ld.param.u64 %rd0, [o];\nmov.u32 %r0, %tid.x;\n" \
 	"mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\nmov.u32 %r1, 0;\n"
 #define END "st.global.u32 [%rd1], %r1;\nret;\n}\n"
-
-static CUdeviceptr out;
-static uint32_t got[4096];
-
-static void run(const char *ptx, unsigned int blocks, unsigned int threads)
-{
-	void *params[] = { &out };
-	CUfunction f;
-	CUmodule m;
-
-	OK(cuMemsetD8(out, 0, sizeof(got)));
-	OK(cuModuleLoadData(&m, ptx));
-	OK(cuModuleGetFunction(&f, m, "k"));
-	OK(cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL));
-	OK(cuMemcpyDtoH(got, out, sizeof(got)));
-	OK(cuModuleUnload(m));
-}
 
 #define EACH_LANE(n, want) \
 	for (uint32_t i = 0; i < (n); i++) \

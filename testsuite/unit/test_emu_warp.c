@@ -2,7 +2,7 @@
 /* Threads together: divergence, reconvergence, locks, barriers, shuffles, calls, blocks that wait
  * for blocks. */
 #define _GNU_SOURCE
-#include "emu_util.h"
+#include "emu_run.h"
 
 #define REGS ".reg .pred %p<10>; .reg .b32 %r<40>; .reg .b64 %rd<40>;\n"
 #define BEGIN(name) \
@@ -10,23 +10,6 @@
 	"ld.param.u64 %rd0, [o];\nmov.u32 %r0, %tid.x;\n" \
 	"mul.wide.u32 %rd1, %r0, 4;\nadd.s64 %rd1, %rd0, %rd1;\n"
 #define END "st.global.u32 [%rd1], %r1;\nret;\n}\n"
-
-static CUdeviceptr out;
-static uint32_t got[4096];
-
-static void run(const char *ptx, unsigned int blocks, unsigned int threads)
-{
-	void *params[] = { &out };
-	CUfunction f;
-	CUmodule m;
-
-	OK(cuMemsetD8(out, 0, sizeof(got)));
-	OK(cuModuleLoadData(&m, ptx));
-	OK(cuModuleGetFunction(&f, m, "k"));
-	OK(cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, NULL, params, NULL));
-	OK(cuMemcpyDtoH(got, out, sizeof(got)));
-	OK(cuModuleUnload(m));
-}
 
 /* Both arms run, and every lane is active again behind them. */
 static void reconvergence(void **state)

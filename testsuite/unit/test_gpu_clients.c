@@ -23,9 +23,7 @@ static void test_unstarted_needs_the_doorbell(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	gs_page_store(low->page->slot[0].started, 0); /* still in its stream */
 	grant(1 * MS);
@@ -51,9 +49,7 @@ static void test_launch_past_the_check_is_caught(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	grant(1 * MS);
 	launch(high, 0, 1, 1);
@@ -78,9 +74,7 @@ static void test_slots_that_were_used(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	gs_page_store(low->page->used, 1);
 	grant(1 * MS);
@@ -117,9 +111,7 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 	void *woken;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 100);
 	grant(1 * MS);
 	launch(high, 0, 1, 1);
@@ -280,9 +272,7 @@ static void test_pinned(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 1000);
 	grant(5 * MS);
 	launch(high, 0, 1000, 1);

@@ -53,9 +53,7 @@ static void test_periodic_client_keeps_nothing(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 1000);
 	for (unsigned i = 0; i < 6; i++) {
 		grant(4 * MS);

@@ -92,9 +92,7 @@ static void test_priority_evicts_and_resumes(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 1000);
 	grant(5 * MS);
 	launch(high, 0, 10, 1);

@@ -31,9 +31,7 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	struct client *low, *high;
 
 	(void)unused;
-	begin("piv");
-	low = join(1, 1);
-	high = join(2, 10);
+	low_and_high(&low, &high);
 	occupy(low, 1000);
 	launch(high, 0, 10, 1);
 	grant(1 * MS);

@@ -24,7 +24,7 @@
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
 /* Launches without slots that follow one with a slot take so long at most together, as predicted
- * (device/shim/untracked.h); and with the time that it takes to launch them. */
+ * (device/shim/launch/untracked.h); and with the time that it takes to launch them. */
 #define UNTRACKED_NS (500 * GS_NS_PER_US)
 #define TAIL_NS (600 * GS_NS_PER_US)
 /* Between two kernels that cannot leave a client does not begin to take turns. */

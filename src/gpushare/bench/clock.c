@@ -30,8 +30,9 @@ static int request_all(struct board *board, struct bench_clock *best, struct gs_
 
 		atomic_store(&board->request, i);
 		while (!(device = atomic_load(&board->told[i])))
-			if (gs_clock_ns() > until)
-				return gs_fail(err, "the device does not tell the time");
+			if (gs_clock_ns() > until) /* few answers do, on a busy host */
+				return i > 1 ? 0 :
+					       gs_fail(err, "the device does not tell the time");
 		answered = gs_clock_ns();
 		if (answered - requested < 2 * best->error_ns)
 			*best = (struct bench_clock) { requested + (answered - requested) / 2,
