@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # slurmctld goes away while steps with shares start: they wait for it, no job is lost, no node drained, no GPU given twice.
-# GPUSHARE_ROUNDS: killed at so many moments of a step's start, beside gres/shard (default 2).
+# At random moments of a step's start: slurm_moments.sh.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-ROUNDS=${GPUSHARE_ROUNDS:-2}
 WAIT=6 # seconds that a step waits for slurmctld
 
 # A node's prolog, which runs before its first slurmstepd of a job: asked to, it kills slurmctld, once that knows that the job runs.
@@ -26,13 +25,9 @@ kill -KILL "$(cat "$dir/run/slurmctld.pid")"
 END
 chmod 755 "$TMP/prolog"
 OTHER=MessageTimeout=2
-start_cluster shard GRES=shard GPUS=1 "SLURM_EXTRA=$OTHER"
-SHARD=$D
 start_cluster main GPUS=1 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M \
 	"SPANK_ARGS=timeout=10s slurmctld_timeout=${WAIT}s" "SLURM_EXTRA=$OTHER
 Prolog=$TMP/prolog"
-MAIN=$D
-use() { eval "$("$CLUSTER" "$1" env)"; D=$1; mkdir -p "$D/out"; }
 
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
 killed() { [ ! -e "$D/kill" ] && has_ended "$1"; }
@@ -106,64 +101,5 @@ check "slurmctld comes back after a job has ended" come_back
 check "the job has failed, as it did" eval "reaches $job FAILED 40 && [ \"\$(job_field $job ExitCode)\" = 3:0 ]"
 check "its AdminComment has the last report" eval "comment_of $job | tee /dev/stderr | grep -E '^gpushare: gpu=0 share=30%'"
 check "the node is in service" until_true 20 in_service
-
-# --- at any moment of a step's start, beside gres/shard ---
-
-# start GRES: a job that waits for its step's start, and one that wants the whole GPU.
-start() {
-	rm -f "$D/go"
-	job[$1]=$(submit --requeue --gres="$1:60" --wrap "until [ -e $D/go ]; do sleep 0.02; done; srun sleep 1")
-	whole[$1]=$(submit -p high --hold --gres=gpu:1 --wrap 'exec sleep 300')
-	reaches "${job[$1]}" RUNNING && t 10 scontrol release "${whole[$1]}" && pends_for "${whole[$1]}" Resources || return 1
-	sleep 0.3
-	: >"$TMP/now"
-	t 10 scontrol update jobid="${job[$1]}" comment=save
-	until_true 15 test "$D/state/job_state" -nt "$TMP/now"
-}
-kill_at() { # MS
-	local pid
-	pid=$(cat "$D/run/slurmctld.pid")
-	: >"$D/go"
-	sleep "$(awk -v ms="$1" 'BEGIN { print ms / 1000 }')"
-	kill -KILL "$pid" && until_true 10 has_ended "$pid"
-}
-# judge GRES: a word on what became of the job.
-judge() {
-	local state
-	until_true 40 over "${job[$1]}" || true
-	state=$(job_field "${job[$1]}" JobState)
-	[ "$(job_field "${job[$1]}" Restarts)" = 0 ] || state+=,requeued
-	# srun has words of its own where slurmctld dies while it talks to it: no step has begun.
-	if grep -qE '^srun: error: Unable to (create step|confirm allocation)' "$D/out/${job[$1]}"; then
-		echo "srun itself, $1: at $2 ms: $state"
-	elif [ "$state" != COMPLETED ]; then
-		echo "$1: at $2 ms: ${state:-lost}"
-	fi
-	in_service || { echo "$1: at $2 ms: $(t 5 sinfo -h -o '%T %E')"; t 5 scontrol update nodename="$(hostname -s)" state=resume; }
-	t 10 scancel "${job[$1]}" "${whole[$1]}" 2>/dev/null
-	until_true 30 idle
-}
-# In one answer: between two of them the first may end and the other begin.
-both_run() { [ "$(t 5 squeue -h -t RUNNING -j "$1,$2" -o %i | wc -l)" = 2 ]; }
-idle() { [ -z "$(t 5 squeue -h)" ]; }
-declare -A job whole
-for ((moment = 0; moment < ROUNDS; moment++)); do
-	ms=$((moment * 200 / ROUNDS))
-	for gres in shard gpushare; do
-		[ $gres = shard ] && use "$SHARD" || use "$MAIN"
-		start $gres && kill_at $ms && sleep 1 && come_back || echo "$gres: at $ms ms: not back"
-		# As long as the one runs, the other does not.
-		for i in 1 2 3 4 5 6; do
-			both_run "${job[$gres]}" "${whole[$gres]}" && echo "$gres: at $ms ms: GPU given twice"
-			sleep 0.2
-		done
-		judge $gres $ms
-	done
-done >"$TMP/moments" 2>"$TMP/moments.err"
-sed 's/^/# /' "$TMP/moments"
-of() { grep -cE "^$1: .*$2" "$TMP/moments" || true; }
-check "no GPU is given twice" test "$(of gpushare 'given twice')" = 0
-check "no more jobs are lost, failed or requeued than with gres/shard" test "$(of gpushare ms)" -le "$(of shard ms)"
-check "no more nodes are drained" test "$(of gpushare drain)" -le "$(of shard drain)"
 
 finish
