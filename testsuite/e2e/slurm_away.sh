@@ -86,20 +86,86 @@ check "the node is in service" until_true 20 in_service
 # --- when a job ends ---
 
 comment_of() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p'; }
-rm -f "$D/end"
-job=$(submit --gres=gpushare:30 --wrap "echo ran; until [ -e $D/end ]; do sleep 0.1; done; exit 3")
-until_true 20 out_has "$job" '^ran$'
-: >"$TMP/now"
-t 10 scontrol update jobid="$job" comment=save
-until_true 15 test "$D/state/job_state" -nt "$TMP/now"
-pid=$(cat "$D/run/slurmctld.pid")
-kill -KILL "$pid"
-until_true 10 has_ended "$pid"
+# The daemon of this suite, whose jobs launch nothing, reports on a job at its end and never before.
+reported() { comment_of "$1" | tee /dev/stderr | grep -E "^gpushare: gpu=0 share=$2%"; }
+has_last_report() { until_true 20 reported "$@"; }
+# A change is saved at once if the last one was saved five seconds ago or earlier.
+saved_by() { # COMMAND...
+	: >"$TMP/now"
+	t 10 "$@"
+	until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+}
+dies() {
+	pid=$(cat "$D/run/slurmctld.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid"
+}
+# ends_at_go SHARES STATUS [SECONDS]: a job that ends with that status when it is told to; told to end before, it takes so long.
+ends_at_go() {
+	rm -f "$D/end"
+	job=$(submit --gres="gpushare:$1" --wrap "trap 'sleep ${3:-0}; exit 5' TERM; echo ran; until [ -e $D/end ]; do sleep 0.1; done; exit $2")
+	until_true 20 out_has "$job" '^ran$'
+}
+
+ends_at_go 30 3
+saved_by scontrol update jobid="$job" comment=save
+dies
 : >"$D/end"
 sleep 4 # longer than gpushared lets a step wait for its last report
 check "slurmctld comes back after a job has ended" come_back
 check "the job has failed, as it did" eval "reaches $job FAILED 40 && [ \"\$(job_field $job ExitCode)\" = 3:0 ]"
-check "its AdminComment has the last report" eval "comment_of $job | tee /dev/stderr | grep -E '^gpushare: gpu=0 share=30%'"
+check "its AdminComment has the last report" has_last_report "$job" 30
+check "the node is in service" until_true 20 in_service
+
+# srun's own job has no batch script whose end could wait.
+rm -f "$D/end"
+t 60 srun --gres=gpushare:20 sh -c "echo \$SLURM_JOB_ID; until [ -e $D/end ]; do sleep 0.1; done" >"$TMP/srun" 2>&1 &
+srun=$!
+until_true 20 test -s "$TMP/srun"
+job=$(head -n 1 "$TMP/srun")
+saved_by scontrol update jobid="$job" comment=save
+dies
+: >"$D/end"
+sleep 4
+check "slurmctld comes back after the step of srun's own job has ended" come_back
+wait $srun
+check "its AdminComment has the last report" has_last_report "$job" 20
+
+# --- when a job is ended ---
+
+# For a time limit Slurm looks twice a minute, and a minute is the shortest; the job begins before the others.
+limited=$(submit --time=1 --gres=gpushare:10 --wrap "echo ran; exec sleep 300")
+until_true 20 out_has "$limited" '^ran$'
+begun=$SECONDS
+
+ends_at_go 31 0
+check "a job is cancelled" t 10 scancel "$job"
+check "its AdminComment has the last report, though slurmctld takes none for it any more" eval "reaches $job CANCELLED && has_last_report $job 31"
+check "and nothing of that is left at the node" until_true 10 eval '! t 5 scontrol show node | grep -F gpushare-ended'
+
+ends_at_go 32 0 1.5
+sleep 5.5
+check "slurmctld dies when it has saved that a job is cancelled, before the job has ended" eval "saved_by scancel $job && dies"
+sleep 4
+check "it comes back" come_back
+check "the job is cancelled" reaches "$job" CANCELLED 40
+check "its AdminComment has the last report" has_last_report "$job" 32
+
+ends_at_go 33 0 1.5
+saved_by scontrol update jobid="$job" comment=save
+check "slurmctld dies before it has saved that a job is cancelled" eval "t 10 scancel $job && sleep 0.5 && dies"
+sleep 4
+check "it comes back" come_back
+check "the job is over" wait_over "$job" 40
+check "its AdminComment has the last report" has_last_report "$job" 33
+
+saved_by scontrol update jobid="$limited" comment=save
+until [ $((SECONDS - begun)) -ge 50 ]; do sleep 0.5; done
+check "slurmctld dies before a job's time is up" eval "in_state $limited RUNNING && dies"
+until [ $((SECONDS - begun)) -ge 65 ]; do sleep 0.5; done
+check "it comes back" come_back
+check "the job is ended for its time limit" reaches "$limited" TIMEOUT 90
+check "its AdminComment has the last report" has_last_report "$limited" 10
 check "the node is in service" until_true 20 in_service
 
 finish

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "plugins/gs_slurm_compat.h"
+#include "plugins/prep/ended.h"
 #include "plugins/prep/sharers.h"
 #include "plugins/values.h"
 /* It moved with 23.02. */
@@ -54,6 +55,8 @@ extern bitstr_t *avail_node_bitmap __attribute__((weak));
 extern time_t last_node_update __attribute__((weak));
 extern __typeof__(slurmctld_primary) slurmctld_primary __attribute__((weak)); /* int, then bool */
 extern gs_list job_list __attribute__((weak));
+
+static int shared; /* the shares are of GPUs in gres/gpu */
 
 static gres_node_state_t *state_of(const node_record_t *node, const char *name)
 {
@@ -223,8 +226,10 @@ static int inspect(void)
 			held_nodes = xcalloc((size_t)known, 1);
 		}
 		held = 0;
-		restore_shares();
-		for (int i = 0; i < node_record_count; i++)
+		gs_ended_take();
+		if (shared)
+			restore_shares();
+		for (int i = 0; shared && i < node_record_count; i++)
 			if (node_record_table_ptr[i])
 				held += keep_back(node_record_table_ptr[i], &held_nodes[i]);
 		if (held && time(NULL) - requested >= REQUEST_EVERY_S) {
@@ -232,7 +237,8 @@ static int inspect(void)
 			request_to_register(held_nodes);
 		}
 		/* A job that gives up one of its nodes is no job's end. */
-		gs_sharers_label(NULL);
+		if (shared)
+			gs_sharers_label(NULL);
 	}
 	unlock_slurmctld(locks);
 	return held;
@@ -265,7 +271,7 @@ static void *keep_admission(void *arg)
 	return NULL;
 }
 
-int gs_admission_start(void)
+int gs_admission_start(int shares_are_of_gpus)
 {
 	static int started; /* the plugin stays in memory, and so does the thread */
 	pthread_attr_t attr;
@@ -274,6 +280,7 @@ int gs_admission_start(void)
 
 	if (started)
 		return SLURM_SUCCESS;
+	shared = shares_are_of_gpus;
 	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary || !&job_list) {
 		error("gpushare: this slurmctld does not show its nodes to plugins");
 		return SLURM_ERROR;
