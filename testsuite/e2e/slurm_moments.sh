@@ -120,27 +120,20 @@ death() {
 # The same moments for both.
 mapfile -t moments < <(awk -v seed="$SEED" -v n="$MOMENTS" -v span="$SPAN" 'BEGIN { srand(seed); for (i = 0; i < n; i++) print int(rand() * span) }')
 tried() { grep "^$1 $SEED $2 ${moments[$2]} " "$RECORD" >/dev/null; }
-all_moments() { # GRES
-	local n
-	for ((n = 0; n < MOMENTS; n += GPUS)); do
-		tried "$1" $n || death "$1" $n "${moments[@]:n:GPUS}"
-	done
-}
 # of GRES PATTERN: how many of this seed's moments.
 of() { awk -v n="$MOMENTS" -v seed="$SEED" -v gres="$1" '$1 == gres && $2 == seed && $3 < n' "$RECORD" | grep -cE -- "$2"; }
 
-# One cluster at a time, the machine may be busy.
-all_of() { # GRES
-	local variables=(GPUS=$GPUS CPUS=64 "SLURM_EXTRA=MessageTimeout=2")
-	[ "$1" = shard ] && variables+=(GRES=shard) ||
-		variables+=(SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s")
-	[ "$(of "$1" .)" != "$MOMENTS" ] || return 0
-	start_cluster "$1" "${variables[@]}"
-	all_moments "$1"
-	t 60 "$CLUSTER" "$D" stop
-}
-all_of shard
-all_of gpushare
+MORE="SLURM_EXTRA=MessageTimeout=2"
+start_cluster shard GRES=shard GPUS=$GPUS CPUS=64 "$MORE"
+start_cluster gpushare GPUS=$GPUS CPUS=64 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" "$MORE"
+use() { D=$TMP/$1; eval "$("$CLUSTER" "$D" env)"; }
+# One right after the other: what goes wrong depends on what else the machine does.
+for ((n = 0; n < MOMENTS; n += GPUS)); do
+	for gres in shard gpushare; do
+		use $gres
+		tried $gres $n || death $gres $n "${moments[@]:n:GPUS}"
+	done
+done
 sed 's/^/# /' <(awk -v n="$MOMENTS" -v seed="$SEED" '$2 == seed && $3 < n' "$RECORD" | grep -v ' right$')
 for gres in shard gpushare; do
 	failed=$(of $gres 'failed:|requeued') drained=$(of $gres drained) own=$(of $gres "srun's own") twice=$(of $gres 'given twice') refusals=$(of $gres 'a submission refused')

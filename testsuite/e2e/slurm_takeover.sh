@@ -33,11 +33,13 @@ gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | in
 has_gres() { [ "$(gres_of "$1")" = "$2" ]; }
 answers() { t 2 squeue -h >/dev/null 2>&1; }
 in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)' >/dev/null; }
-# What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once.
+# What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once. It writes the nodes after
+# the jobs: killed between the two, it would leave a node behind for ever that completes a job.
 saved() {
 	sleep 0.3
 	: >"$TMP/now"
-	t 10 scontrol update jobid="$sharer" comment=save && until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+	t 10 scontrol update jobid="$sharer" comment=save && t 10 scontrol update nodename="$(hostname -s)" comment=save &&
+		until_true 15 test "$D/state/job_state" -nt "$TMP/now" && until_true 15 test "$D/state/node_state" -nt "$TMP/now"
 }
 
 # stands_by NUMBER: it has begun to stand by so many times.
