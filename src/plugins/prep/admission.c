@@ -76,13 +76,14 @@ static void assume_shares(gres_node_state_t *ours)
 			ours->topo_gres_cnt_avail[i] = ours->gres_cnt_config / ours->topo_cnt;
 }
 
-/* Does slurm.conf give the node shares, but the state that was saved of it none? */
+/* Does slurm.conf give the node, which has not registered yet, shares, but the state that was saved
+ * of it none? */
 static int has_lost_shares(const node_record_t *node)
 {
 	gres_node_state_t *ours = state_of(node, GRES_NAME);
 
-	return ours && !ours->gres_cnt_config && node->config_ptr &&
-	       gs_gres_count(node->config_ptr->gres, GRES_NAME) > 0;
+	return ours && !ours->gres_cnt_config && ours->gres_cnt_found == NO_VAL64 &&
+	       node->config_ptr && gs_gres_count(node->config_ptr->gres, GRES_NAME) > 0;
 }
 
 /* Does for the nodes that have lost their shares what slurmctld does when it has read its state. */
