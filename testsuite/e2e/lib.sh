@@ -73,7 +73,7 @@ need_built() {
 
 note() { echo "# $*"; }
 
-# csv_line WHAT N FAILURES SEED REMARK: a line of doc/measurements/cluster-campaign.csv.
+# csv_line WHAT N FAILURES SEED REMARK: a line of doc/measurements/cluster-campaign.csv. WHAT and REMARK have no commas.
 csv_line() { echo "$1,$2,$3,$4,$(date -u +%Y-%m-%d),$(scontrol --version | sed 's/.* //'),$5"; }
 
 finish() {

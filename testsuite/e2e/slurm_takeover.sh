@@ -127,14 +127,17 @@ stands_by_again() { until_true 20 pings backup || say "round $round: the backup 
 
 # campaign WHAT COUNT COMMAND: so many rounds; what was wrong in them goes to $TMP/rounds, and the figures to $CSV.
 campaign() {
+	local -i bad=0 before
 	wrong=0 twice=0 refusals=0 lost=0 hung=0
 	for ((round = 1; round <= $2; round++)); do
 		[ $((round % 20)) != 0 ] || renew
+		before=wrong
 		"$3"
+		[ "$before" = "$wrong" ] || bad+=1
 	done >"$TMP/rounds" 2>&1
 	sed 's/^/# /' "$TMP/rounds"
-	echo "# $1: $2 rounds: $wrong wrong, a GPU given twice $twice times, $refusals submissions refused, the running job lost $lost times; the backup hung $hung times"
-	[ -z "${CSV:-}" ] || [ "$2" = 0 ] || csv_line "$1" "$2" "$wrong" "" \
+	echo "# $1: $2 rounds, $bad of them wrong: a GPU given twice $twice times, $refusals submissions refused, the running job lost $lost times; the backup hung $hung times"
+	[ -z "${CSV:-}" ] || [ "$2" = 0 ] || csv_line "$1" "$2" "$bad" "" \
 		"$twice GPUs given twice; $refusals submissions refused; $lost jobs lost; $hung backups hung as they gave up" >>"$CSV"
 	[ $wrong = 0 ]
 }
