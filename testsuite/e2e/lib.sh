@@ -83,6 +83,9 @@ need_built() {
 
 note() { echo "# $*"; }
 
+# csv_line WHAT N FAILURES SEED REMARK: a line of doc/measurements/cluster-campaign.csv. WHAT and REMARK have no commas.
+csv_line() { echo "$1,$2,$3,$4,$(date -u +%Y-%m-%d),$(scontrol --version | sed 's/.* //'),$5"; }
+
 finish() {
 	echo "1..$tests"
 	if [ $failures != 0 ]; then

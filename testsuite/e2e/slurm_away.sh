@@ -1,12 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # slurmctld goes away while steps with shares start: they wait for it, no job is lost, no node drained, no GPU given twice.
-# GPUSHARE_ROUNDS: killed at so many moments of a step's start, beside gres/shard (default 2).
+# At random moments of a step's start: slurm_moments.sh.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-ROUNDS=${GPUSHARE_ROUNDS:-2}
 WAIT=6 # seconds that a step waits for slurmctld
 
 # A node's prolog, which runs before its first slurmstepd of a job: asked to, it kills slurmctld, once that knows that the job runs.
@@ -26,13 +25,9 @@ kill -KILL "$(cat "$dir/run/slurmctld.pid")"
 END
 chmod 755 "$TMP/prolog"
 OTHER=MessageTimeout=2
-start_cluster shard GRES=shard GPUS=1 "SLURM_EXTRA=$OTHER"
-SHARD=$D
 start_cluster main GPUS=1 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M \
 	"SPANK_ARGS=timeout=10s slurmctld_timeout=${WAIT}s" "SLURM_EXTRA=$OTHER
 Prolog=$TMP/prolog"
-MAIN=$D
-use() { eval "$("$CLUSTER" "$1" env)"; D=$1; mkdir -p "$D/out"; }
 
 out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
 killed() { [ ! -e "$D/kill" ] && has_ended "$1"; }
@@ -91,79 +86,86 @@ check "the node is in service" until_true 20 in_service
 # --- when a job ends ---
 
 comment_of() { t 10 scontrol show job "$1" | sed -n 's/^ *AdminComment=//p'; }
-rm -f "$D/end"
-job=$(submit --gres=gpushare:30 --wrap "echo ran; until [ -e $D/end ]; do sleep 0.1; done; exit 3")
-until_true 20 out_has "$job" '^ran$'
-: >"$TMP/now"
-t 10 scontrol update jobid="$job" comment=save
-until_true 15 test "$D/state/job_state" -nt "$TMP/now"
-pid=$(cat "$D/run/slurmctld.pid")
-kill -KILL "$pid"
-until_true 10 has_ended "$pid"
+# The daemon of this suite, whose jobs launch nothing, reports on a job at its end and never before.
+reported() { comment_of "$1" | tee /dev/stderr | grep -E "^gpushare: gpu=0 share=$2%"; }
+has_last_report() { until_true 20 reported "$@"; }
+# A change is saved at once if the last one was saved five seconds ago or earlier.
+saved_by() { # COMMAND...
+	: >"$TMP/now"
+	t 10 "$@"
+	until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+}
+dies() {
+	pid=$(cat "$D/run/slurmctld.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid"
+}
+# ends_at_go SHARES STATUS [SECONDS]: a job that ends with that status when it is told to; told to end before, it takes so long.
+ends_at_go() {
+	rm -f "$D/end"
+	job=$(submit --gres="gpushare:$1" --wrap "trap 'sleep ${3:-0}; exit 5' TERM; echo ran; until [ -e $D/end ]; do sleep 0.1; done; exit $2")
+	until_true 20 out_has "$job" '^ran$'
+}
+
+ends_at_go 30 3
+saved_by scontrol update jobid="$job" comment=save
+dies
 : >"$D/end"
 sleep 4 # longer than gpushared lets a step wait for its last report
 check "slurmctld comes back after a job has ended" come_back
 check "the job has failed, as it did" eval "reaches $job FAILED 40 && [ \"\$(job_field $job ExitCode)\" = 3:0 ]"
-check "its AdminComment has the last report" eval "comment_of $job | tee /dev/stderr | grep -E '^gpushare: gpu=0 share=30%'"
+check "its AdminComment has the last report" has_last_report "$job" 30
 check "the node is in service" until_true 20 in_service
 
-# --- at any moment of a step's start, beside gres/shard ---
+# srun's own job has no batch script whose end could wait.
+rm -f "$D/end"
+t 60 srun --gres=gpushare:20 sh -c "echo \$SLURM_JOB_ID; until [ -e $D/end ]; do sleep 0.1; done" >"$TMP/srun" 2>&1 &
+srun=$!
+until_true 20 test -s "$TMP/srun"
+job=$(head -n 1 "$TMP/srun")
+saved_by scontrol update jobid="$job" comment=save
+dies
+: >"$D/end"
+sleep 4
+check "slurmctld comes back after the step of srun's own job has ended" come_back
+wait $srun
+check "its AdminComment has the last report" has_last_report "$job" 20
 
-# start GRES: a job that waits for its step's start, and one that wants the whole GPU.
-start() {
-	rm -f "$D/go"
-	job[$1]=$(submit --requeue --gres="$1:60" --wrap "until [ -e $D/go ]; do sleep 0.02; done; srun sleep 1")
-	whole[$1]=$(submit -p high --hold --gres=gpu:1 --wrap 'exec sleep 300')
-	reaches "${job[$1]}" RUNNING && t 10 scontrol release "${whole[$1]}" && pends_for "${whole[$1]}" Resources || return 1
-	sleep 0.3
-	: >"$TMP/now"
-	t 10 scontrol update jobid="${job[$1]}" comment=save
-	until_true 15 test "$D/state/job_state" -nt "$TMP/now"
-}
-kill_at() { # MS
-	local pid
-	pid=$(cat "$D/run/slurmctld.pid")
-	: >"$D/go"
-	sleep "$(awk -v ms="$1" 'BEGIN { print ms / 1000 }')"
-	kill -KILL "$pid" && until_true 10 has_ended "$pid"
-}
-# judge GRES: a word on what became of the job.
-judge() {
-	local state
-	until_true 40 over "${job[$1]}" || true
-	state=$(job_field "${job[$1]}" JobState)
-	[ "$(job_field "${job[$1]}" Restarts)" = 0 ] || state+=,requeued
-	# srun has words of its own where slurmctld dies while it talks to it: no step has begun.
-	if grep -qE '^srun: error: Unable to (create step|confirm allocation)' "$D/out/${job[$1]}"; then
-		echo "srun itself, $1: at $2 ms: $state"
-	elif [ "$state" != COMPLETED ]; then
-		echo "$1: at $2 ms: ${state:-lost}"
-	fi
-	in_service || { echo "$1: at $2 ms: $(t 5 sinfo -h -o '%T %E')"; t 5 scontrol update nodename="$(hostname -s)" state=resume; }
-	t 10 scancel "${job[$1]}" "${whole[$1]}" 2>/dev/null
-	until_true 30 idle
-}
-# In one answer: between two of them the first may end and the other begin.
-both_run() { [ "$(t 5 squeue -h -t RUNNING -j "$1,$2" -o %i | wc -l)" = 2 ]; }
-idle() { [ -z "$(t 5 squeue -h)" ]; }
-declare -A job whole
-for ((moment = 0; moment < ROUNDS; moment++)); do
-	ms=$((moment * 200 / ROUNDS))
-	for gres in shard gpushare; do
-		[ $gres = shard ] && use "$SHARD" || use "$MAIN"
-		start $gres && kill_at $ms && sleep 1 && come_back || echo "$gres: at $ms ms: not back"
-		# As long as the one runs, the other does not.
-		for i in 1 2 3 4 5 6; do
-			both_run "${job[$gres]}" "${whole[$gres]}" && echo "$gres: at $ms ms: GPU given twice"
-			sleep 0.2
-		done
-		judge $gres $ms
-	done
-done >"$TMP/moments" 2>"$TMP/moments.err"
-sed 's/^/# /' "$TMP/moments"
-of() { grep -cE "^$1: .*$2" "$TMP/moments" || true; }
-check "no GPU is given twice" test "$(of gpushare 'given twice')" = 0
-check "no more jobs are lost, failed or requeued than with gres/shard" test "$(of gpushare ms)" -le "$(of shard ms)"
-check "no more nodes are drained" test "$(of gpushare drain)" -le "$(of shard drain)"
+# --- when a job is ended ---
+
+# For a time limit Slurm looks twice a minute, and a minute is the shortest; the job begins before the others.
+limited=$(submit --time=1 --gres=gpushare:10 --wrap "echo ran; exec sleep 300")
+until_true 20 out_has "$limited" '^ran$'
+begun=$SECONDS
+
+ends_at_go 31 0
+check "a job is cancelled" t 10 scancel "$job"
+check "its AdminComment has the last report, though slurmctld takes none for it any more" eval "reaches $job CANCELLED && has_last_report $job 31"
+check "and nothing of that is left at the node" until_true 10 eval '! t 5 scontrol show node | grep -F gpushare-ended'
+
+ends_at_go 32 0 1.5
+sleep 5.5
+check "slurmctld dies when it has saved that a job is cancelled, before the job has ended" eval "saved_by scancel $job && dies"
+sleep 4
+check "it comes back" come_back
+check "the job is cancelled" reaches "$job" CANCELLED 40
+check "its AdminComment has the last report" has_last_report "$job" 32
+
+ends_at_go 33 0 1.5
+saved_by scontrol update jobid="$job" comment=save
+check "slurmctld dies before it has saved that a job is cancelled" eval "t 10 scancel $job && sleep 0.5 && dies"
+sleep 4
+check "it comes back" come_back
+check "the job is over" wait_over "$job" 40
+check "its AdminComment has the last report" has_last_report "$job" 33
+
+saved_by scontrol update jobid="$limited" comment=save
+until [ $((SECONDS - begun)) -ge 50 ]; do sleep 0.5; done
+check "slurmctld dies before a job's time is up" eval "in_state $limited RUNNING && dies"
+until [ $((SECONDS - begun)) -ge 65 ]; do sleep 0.5; done
+check "it comes back" come_back
+check "the job is ended for its time limit" reaches "$limited" TIMEOUT 90
+check "its AdminComment has the last report" has_last_report "$limited" 10
+check "the node is in service" until_true 20 in_service
 
 finish

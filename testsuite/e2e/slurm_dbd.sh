@@ -61,7 +61,8 @@ AccountingStorageHost=localhost
 AccountingStoragePort=$port
 AccountingStoragePass=$TMP/main/munge/socket
 AccountingStorageTRES=gres/gpushare
-AccountingStoreFlags=job_comment"
+AccountingStoreFlags=job_comment
+PrEpPlugins=prep/script,prep/gpushare"
 
 account() { t 10 sacct -X -n -P -j "$1" -o "$2"; }
 account_is() { # JOB FIELD PATTERN
@@ -119,6 +120,13 @@ check "a job that never uses its GPU completes" reaches "$idle" COMPLETED
 nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -E 'used=0*[1-9.]*[1-9]'; }
 check "and has used none" nothing
 check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(,|$)'
+
+# slurmctld tells the database of a cancelled job's end before the job's steps have ended.
+cancelled=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; echo done; sleep 60")
+check "a job that has used its GPU runs" until_true 60 grep -qx done "$D/out/$cancelled"
+check "it is cancelled" eval "t 10 scancel $cancelled && reaches $cancelled CANCELLED"
+has_used() { same_comment "$cancelled" && account_is "$cancelled" AdminComment 'used=0*[1-9.]*[1-9]'; }
+check "what it has used is in sacct, too" until_true 20 has_used
 
 # --- who may write it ---
 

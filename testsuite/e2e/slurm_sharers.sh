@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Of two jobs that share a GPU one ends: no whole-GPU job goes there before the other has ended as well.
-# GPUSHARE_ROUNDS: each case so many times, on all of the node's GPUs at once (default 1).
+# ROUNDS: each case so many times, on each of the node's four GPUs at once (default 1, without the time limits). CSV=FILE: a line for each case is added.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-GPUS=4 ROUNDS=${GPUSHARE_ROUNDS:-1}
+GPUS=4 LIMITS=${ROUNDS:-} ROUNDS=${ROUNDS:-1}
 start_cluster main GPUS=$GPUS CPUS=64 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s"
 
 count() { t 10 squeue -h -t "$1" -o %A -j "$2" | wc -l; }
@@ -61,6 +61,7 @@ rounds() {
 	local i bad=0
 	for ((i = 0; i < ROUNDS; i++)); do share_and_leave "$@" || bad=$((bad + 1)); done
 	echo "$1, whole GPUs $2: $bad of $ROUNDS rounds of $GPUS GPUs wrong"
+	[ -z "${CSV:-}" ] || csv_line "of two jobs on a GPU one ends ($1) and gpu:1 is $2" $((ROUNDS * GPUS)) $bad "" "$ROUNDS rounds on $GPUS GPUs" >>"$CSV"
 	[ $bad = 0 ]
 }
 
@@ -71,7 +72,7 @@ for way in by_itself by_scancel by_requeue; do
 done
 # A time limit is a minute, and looked at every half minute.
 for when in submitted pending; do
-	[ -n "${GPUSHARE_ROUNDS:-}" ] || break
+	[ -n "$LIMITS" ] || break
 	check "a sharer ends by time limit, whole-GPU jobs $when: they wait for the other" rounds by_time_limit $when
 done
 check "nothing stays taken" test "$(t 5 scontrol show node -d | grep -cE 'GresUsed=.*\(IDX:[0-9]')" = 0

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two controllers: whichever takes over, no GPU with shares in use is given out whole, and jobs with shares are taken.
-# GPUSHARE_ROUNDS: so many takeovers, there and back (default 2).
+# TAKEOVERS: so many, there and back (default 2); BOTH: both controllers killed so many times (default 1); CSV=FILE: a line for each of the two is added.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 [ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 unshare --uts --mount true 2>/dev/null || skip_all "a second host's name needs a UTS namespace of its own"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-ROUNDS=${GPUSHARE_ROUNDS:-2}
+TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1}
 start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
 	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
@@ -20,7 +20,7 @@ sed "s,^SlurmctldPidFile=.*,SlurmctldPidFile=$D/run/backup.pid,; s,^SlurmctldLog
 	"$D/etc/slurm.conf" >"$D/etc/backup.conf"
 (cat /etc/hosts && echo 127.0.0.2 gs-backup) >"$D/etc/hosts"
 backup() { # timeout, for one that heeds no signal at the end
-	timeout -k 5 3600 unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
+	timeout -k 5 14400 unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
 		sh "$D" >/dev/null 2>&1 </dev/null &
 	pids+=($!)
 	until_true 20 pings backup
@@ -33,11 +33,13 @@ gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | in
 has_gres() { [ "$(gres_of "$1")" = "$2" ]; }
 answers() { t 2 squeue -h >/dev/null 2>&1; }
 in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)' >/dev/null; }
-# What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once.
+# What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once. It writes the nodes after
+# the jobs: killed between the two, it would leave a node behind for ever that completes a job.
 saved() {
 	sleep 0.3
 	: >"$TMP/now"
-	t 10 scontrol update jobid="$sharer" comment=save && until_true 15 test "$D/state/job_state" -nt "$TMP/now"
+	t 10 scontrol update jobid="$sharer" comment=save && t 10 scontrol update nodename="$(hostname -s)" comment=save &&
+		until_true 15 test "$D/state/job_state" -nt "$TMP/now" && until_true 15 test "$D/state/node_state" -nt "$TMP/now"
 }
 
 # stands_by NUMBER: it has begun to stand by so many times.
@@ -54,8 +56,9 @@ gives_up() { # TIMES
 	backup
 }
 
-declare -i wrong=0 refusals=0 lost=0 hung=0 standing=0
-say() { echo "$*"; wrong+=1; }
+# wrong: of any kind. twice: a GPU with shares in use was given out whole. refusals: by a controller that answers. lost: jobs.
+declare -i wrong=0 twice=0 refusals=0 lost=0 hung=0 standing=0
+say() { echo "$(date +%T.%3N) $*"; wrong+=1; }
 # A controller has just taken over: ask for everything at once, then look who got what.
 judge() { # WHICH
 	local one more
@@ -64,25 +67,46 @@ judge() { # WHICH
 		refusals+=1
 		say "$1: gpushare:30 refused: $(head -n 1 "$TMP/refused")"
 	fi
-	one=$(sleeper -p high --gres=gpu:1) || say "$1: gpu:1 refused"
+	if ! one=$(sleeper -p high --gres=gpu:1 2>"$TMP/refused"); then
+		refusals+=1
+		say "$1: gpu:1 refused: $(head -n 1 "$TMP/refused")"
+	fi
 	until_true 30 in_service || say "$1: the node is $(t 5 sinfo -h -o '%T %E')"
-	reaches "$one" RUNNING 20 >/dev/null || say "$1: gpu:1 does not run"
-	has_gres "$one" 'gpu:1(IDX:1)' || say "$1: gpu:1 has $(gres_of "$one")"
-	[ -z "$more" ] || reaches "$more" RUNNING 20 >/dev/null || say "$1: gpushare:30 does not run"
-	[ -z "$more" ] || has_gres "$more" 'gpushare:30(IDX:0)' || say "$1: gpushare:30 has $(gres_of "$more")"
-	in_state "$sharer" RUNNING && has_gres "$sharer" 'gpushare:40(IDX:0)' || { lost+=1; say "$1: the sharer: $(job_field "$sharer" JobState) $(gres_of "$sharer")"; }
-	in_state "$both" PENDING || say "$1: gpu:2 is $(job_field "$both" JobState)"
-	t 10 scancel "$one" ${more:+"$more"}
-	wait_over "$one"
+	runs_with "$1" "$one" 'gpu:1(IDX:1)'
+	runs_with "$1" "$more" 'gpushare:30(IDX:0)'
+	if ! in_state "$sharer" RUNNING || ! has_gres "$sharer" 'gpushare:40(IDX:0)'; then
+		lost+=1
+		say "$1: the sharer: $(job_field "$sharer" JobState) $(gres_of "$sharer")"
+	fi
+	if ! in_state "$both" PENDING; then
+		! in_state "$both" RUNNING || twice+=1
+		say "$1: gpu:2 is $(job_field "$both" JobState)"
+	fi
+	t 10 scancel ${one:+"$one"} ${more:+"$more"}
+	[ -z "$one" ] || wait_over "$one"
 	[ -z "$more" ] || wait_over "$more"
+}
+# runs_with WHICH JOB GRES: a job that was submitted (none: it was refused) runs, with what it can have.
+runs_with() {
+	local has
+	[ -n "$2" ] || return
+	reaches "$2" RUNNING 20 >/dev/null || say "$1: $3 does not run: $(job_field "$2" JobState) $(job_field "$2" Reason)"
+	has=$(gres_of "$2")
+	[ "$has" != 'gpu:1(IDX:0)' ] || twice+=1
+	[ "$has" = "$3" ] || say "$1: $3 has $has"
 }
 
 backup
 check "a second controller stands by" pings backup
-sharer=$(sleeper --gres=gpushare:40)
-check "a job has shares of GPU 0" reaches "$sharer" RUNNING
-both=$(sleeper --gres=gpu:2)
-check "one that wants both GPUs waits" pends_for "$both" Resources
+shares_one() { sharer=$(sleeper --gres=gpushare:40) && reaches "$sharer" RUNNING; }
+wants_both() { both=$(sleeper --gres=gpu:2) && pends_for "$both" Resources; }
+check "a job has shares of GPU 0" shares_one
+check "one that wants both GPUs waits" wants_both
+# Before their time is up others take their places.
+renew() {
+	t 10 scancel "$both" "$sharer"
+	wait_over "$both" && wait_over "$sharer" && shares_one && wants_both || say "round $round: no jobs to judge by"
+}
 
 primary_dies() {
 	saved || say "round $round: the state is not written"
@@ -101,19 +125,37 @@ primary_returns() {
 }
 stands_by_again() { until_true 20 pings backup || say "round $round: the backup does not stand by again"; }
 
-for ((round = 1; round <= ROUNDS; round++)); do
+# campaign WHAT COUNT COMMAND: so many rounds; what was wrong in them goes to $TMP/rounds, and the figures to $CSV.
+campaign() {
+	local -i bad=0 before
+	wrong=0 twice=0 refusals=0 lost=0 hung=0
+	for ((round = 1; round <= $2; round++)); do
+		[ $((round % 20)) != 0 ] || renew
+		before=wrong
+		"$3"
+		[ "$before" = "$wrong" ] || bad+=1
+	done >"$TMP/rounds" 2>&1
+	sed 's/^/# /' "$TMP/rounds"
+	echo "# $1: $2 rounds, $bad of them wrong: a GPU given twice $twice times, $refusals submissions refused, the running job lost $lost times; the backup hung $hung times"
+	[ -z "${CSV:-}" ] || [ "$2" = 0 ] || csv_line "$1" "$2" "$bad" "" \
+		"$twice GPUs given twice; $refusals submissions refused; $lost jobs lost; $hung backups hung as they gave up" >>"$CSV"
+	[ $wrong = 0 ]
+}
+
+there_and_back() {
 	primary_dies
 	judge "takeover $round"
 	primary_returns
 	judge "return $round"
 	stands_by_again
-done >"$TMP/rounds" 2>&1
-sed 's/^/# /' "$TMP/rounds"
-echo "# $ROUNDS takeovers and as many returns: $wrong wrong, $refusals submissions refused, the running job lost $lost times; the backup hung $hung times"
-check "the primary is killed and the backup takes over, and back: everything right each time" test $wrong = 0
+}
+campaign "takeovers there and back" "$TAKEOVERS" there_and_back >"$TMP/campaign"
+right=$?
+cat "$TMP/campaign"
+check "the primary is killed and the backup takes over, and back: everything right each time" test $right = 0
 
 # An administrator's word instead of a death: the primary hands over and ends.
-wrong=0 refusals=0 lost=0
+wrong=0
 {
 	round=word
 	saved || say "the state is not written"
@@ -130,23 +172,49 @@ sed 's/^/# /' "$TMP/word"
 check "scontrol takeover, and back: everything right" test $wrong = 0
 
 # The primary dies, the backup takes over and dies in its turn, and the primary is the only one.
-wrong=0 refusals=0 lost=0
-{
-	round=both
+both_die() {
 	primary_dies
-	judge "the backup alone"
-	saved || say "the state is not written"
+	judge "the backup alone, $round"
+	saved || say "round $round: the state is not written"
 	pid=$(cat "$D/run/backup.pid")
 	kill -KILL "$pid"
 	until_true 10 has_ended "$pid"
 	rm -f "$D/run/backup.pid"
 	primary_starts
-	until_true 60 pings primary || say "the primary does not come back"
-	judge "the primary alone"
+	until_true 60 pings primary || say "round $round: the primary does not come back"
+	judge "the primary alone, $round"
+	backup || say "round $round: no new backup stands by"
+}
+campaign "both controllers killed in turn" "$BOTH" both_die >"$TMP/campaign"
+right=$?
+cat "$TMP/campaign"
+check "both killed in turn: everything right" test $right = 0
+# What a controller saves of a node that has not registered with it, the next one reads: first such a one dies, then the other takes over.
+saved_early() {
+	local slurmd
+	slurmd=$(cat "$D/run/slurmd.pid")
+	primary_dies
+	kill -STOP "$slurmd"
+	until_true 40 answers || say "no controller answers"
+	: >"$TMP/now"
+	t 10 scontrol update nodename="$(hostname -s)" comment=save
+	until_true 15 test "$D/state/node_state" -nt "$TMP/now" || say "the node is not saved"
+	pid=$(cat "$D/run/backup.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid"
+	rm -f "$D/run/backup.pid"
 	backup || say "no new backup stands by"
-} >"$TMP/both" 2>&1
-sed 's/^/# /' "$TMP/both"
-check "both killed in turn: everything right" test $wrong = 0
+	until_true 40 answers || say "the new backup does not take over"
+	kill -CONT "$slurmd"
+	judge "the second backup"
+	primary_returns
+	judge "the return after it"
+	stands_by_again
+}
+campaign "a node is saved before it has registered" 1 saved_early >"$TMP/campaign"
+right=$?
+cat "$TMP/campaign"
+check "a node was saved before it had registered: everything right" test $right = 0
 cancelled() { t 10 scancel "$sharer" && reaches "$both" RUNNING; }
 check "when the sharer has ended both GPUs are given out" cancelled
 

@@ -23,7 +23,7 @@
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 
-enum { WRITTEN = 1, REFUSED, HANGS, DIES, KILLED, NOT_KILLED };
+enum { WRITTEN = 1, REFUSED, HANGS, DIES, AWAY, KILLED, NOT_KILLED };
 
 static struct gs_config config = { .report_to_slurm = 1,
 				   .slurm_conf = "/some/slurm.conf",
@@ -34,6 +34,11 @@ static unsigned ntold;
 static uint32_t not_killed[8];
 static unsigned nnot_killed;
 static char *node_told; /* shared with the helper */
+static struct {
+	unsigned away; /* it is for so many more requests */
+	unsigned asked;
+	char taken[64];
+} * slurmctld; /* the same */
 
 void gs_slurm_helper(int sock, const char *slurm_conf)
 {
@@ -53,6 +58,18 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 			pause();
 		if (r.job_id == DIES)
 			_exit(1);
+		if (r.job_id == AWAY) {
+			slurmctld->asked++;
+			if (slurmctld->away > 0) {
+				slurmctld->away--;
+				a.rc = GS_SLURM_LATER;
+			} else {
+				snprintf(slurmctld->taken, sizeof(slurmctld->taken), "%s", r.text);
+			}
+			if (send(sock, &a, sizeof(a), 0) < 0)
+				return;
+			continue;
+		}
 		a.rc = r.kill != (r.job_id >= KILLED);
 		if (r.job_id == REFUSED || r.job_id == NOT_KILLED ||
 		    strcmp(r.text, "gpushare: x") != 0 ||
@@ -209,6 +226,46 @@ static void test_a_dead_helper_is_replaced(void **state)
 		assert_true(++i < TRIES);
 }
 
+static void wait_ms(unsigned ms)
+{
+	uint64_t since = gs_clock_ns();
+
+	while (gs_clock_ns() - since < ms * GS_NS_PER_MS)
+		event_base_loop(d.base, EVLOOP_ONCE);
+}
+
+/* Nobody waits for slurmctld to come back, but what it has not heard it is told then. */
+static void test_it_is_sent_again_when_slurmctld_is_back(void **state)
+{
+	(void)state;
+	memset(slurmctld, 0, sizeof(*slurmctld));
+	slurmctld->away = 2;
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: first"));
+	until_told(1);
+	assert_string_equal(slurmctld->taken, "");
+	for (int i = 0; i < 40 && !*slurmctld->taken; i++)
+		wait_ms(100);
+	assert_string_equal(slurmctld->taken, "gpushare: first");
+	assert_int_equal(slurmctld->asked, 3);
+	/* A newer one of the same job takes its place. */
+	slurmctld->away = 1;
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: old"));
+	until_told(2);
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: new"));
+	until_told(3);
+	wait_ms(1000);
+	assert_string_equal(slurmctld->taken, "gpushare: new");
+	assert_int_equal(slurmctld->asked, 5);
+	/* Not for ever. */
+	slurmctld->away = 1000;
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: lost"));
+	wait_ms(4000);
+	slurmctld->asked = 0;
+	wait_ms(1000);
+	assert_int_equal(slurmctld->asked, 0);
+	assert_int_equal(ntold, 4);
+}
+
 static void test_too_many_are_refused(void **state)
 {
 	unsigned sent = 0;
@@ -233,8 +290,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_it_is_sent_again_when_slurmctld_is_back, setup,
+						teardown),
 	};
 
+	slurmctld = mmap(NULL, sizeof(*slurmctld), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (slurmctld == MAP_FAILED)
+		return 1;
 	node_told = mmap(NULL, 8, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (node_told == MAP_FAILED)
 		return 1;

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/proto/comment.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/base/state.h"
@@ -169,6 +169,49 @@ static void test_comment_of_several_nodes(void **unused)
 		assert_string_equal(out, cases[i].want);
 	}
 	assert_int_equal(gs_comment_merge_node("long enough", "n2", "gpushare: new", out, 20), -1);
+}
+
+static void test_reports_of_jobs_that_are_over(void **unused)
+{
+	static const char *const fields[] = { NULL, "", "rack 7", "gpushare: gpu0 policy=frs",
+					      "rack 7; gpushare: gpu0 policy=frs" };
+	char one[GS_EXTRA_MAX], two[GS_EXTRA_MAX], report[GS_COMMENT_MAX];
+	uint32_t job;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const char *old = fields[i] ? fields[i] : "";
+
+		assert_int_equal(
+			gs_comment_add_ended(fields[i], 7, "gpushare: a", one, sizeof(one)), 0);
+		assert_int_equal(gs_comment_add_ended(one, 12, "gpushare: b", two, sizeof(two)), 0);
+		/* A job's later one takes the place of its earlier one. */
+		assert_int_equal(gs_comment_add_ended(two, 7, "gpushare: c", one, sizeof(one)), 0);
+		/* Our other part, which the daemon exchanges, stays apart from them. */
+		assert_int_equal(gs_comment_merge(one, "gpushare: new", two, sizeof(two)), 0);
+		assert_true(gs_comment_take_ended(two, &job, report, sizeof(report)));
+		assert_int_equal(gs_comment_take_ended(one, &job, report, sizeof(report)), 1);
+		assert_int_equal(job, 12);
+		assert_string_equal(report, "gpushare: b");
+		assert_int_equal(gs_comment_take_ended(one, &job, report, sizeof(report)), 1);
+		assert_int_equal(job, 7);
+		assert_string_equal(report, "gpushare: c");
+		assert_int_equal(gs_comment_take_ended(one, &job, report, sizeof(report)), 0);
+		assert_string_equal(one, old);
+	}
+	/* Others' text behind it stays; what is nobody's goes. */
+	strcpy(one,
+	       "gpushare-ended 3: gpushare: x; ours; gpushare-ended x; see gpushare-ended 4: y");
+	assert_int_equal(gs_comment_take_ended(one, &job, report, 10), 1);
+	assert_string_equal(report, "gpushare:");
+	assert_int_equal(gs_comment_take_ended(one, &job, report, sizeof(report)), 0);
+	assert_string_equal(one, "ours; see gpushare-ended 4: y");
+	/* Pieces that nobody takes make room. */
+	assert_int_equal(
+		gs_comment_add_ended("a; gpushare-ended 3: gpushare: x", 4, "gpushare: y", one, 36),
+		0);
+	assert_string_equal(one, "a; gpushare-ended 4: gpushare: y");
+	assert_int_equal(gs_comment_add_ended("long enough", 4, "gpushare: y", one, 20), -1);
 }
 
 static void test_json_has_the_columns(void **unused)
@@ -339,6 +382,7 @@ int main(void)
 		cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_comment_is_merged),
 		cmocka_unit_test(test_comment_of_several_nodes),
+		cmocka_unit_test(test_reports_of_jobs_that_are_over),
 		cmocka_unit_test(test_json_has_the_columns),
 		cmocka_unit_test(test_table_lines_up),
 		cmocka_unit_test(test_kernels_say_why),

@@ -9,6 +9,10 @@
  * So such a node counts as not responding until it registers, which clears
  * that, and each of its GPUs as having its part of the shares.
  *
+ * Meanwhile Slurm describes the node as "gpu:2,gpushare:0".  If slurmctld saves
+ * that before the node registers, a backup controller believes it when it takes
+ * over, and counts none of the running jobs' shares.
+ *
  * A backup controller reads the state anew whenever it takes over, which no
  * plugin is told.  So the thread stays, and looks at the nodes whenever they
  * have been changed.
@@ -21,7 +25,15 @@
 #include <unistd.h>
 
 #include "plugins/gs_slurm_compat.h"
+#include "plugins/prep/ended.h"
 #include "plugins/prep/sharers.h"
+#include "plugins/values.h"
+/* It moved with 23.02. */
+#if __has_include("src/interfaces/select.h")
+#include "src/interfaces/select.h"
+#else
+#include "src/common/select.h"
+#endif
 #include "src/slurmctld/agent.h"
 #include "src/slurmctld/ping_nodes.h"
 /* It moved with 24.05. */
@@ -44,6 +56,8 @@ extern time_t last_node_update __attribute__((weak));
 extern __typeof__(slurmctld_primary) slurmctld_primary __attribute__((weak)); /* int, then bool */
 extern gs_list job_list __attribute__((weak));
 
+static int shared; /* the shares are of GPUs in gres/gpu */
+
 static gres_node_state_t *state_of(const node_record_t *node, const char *name)
 {
 	uint32_t plugin_id = gres_build_id((char *)name);
@@ -60,6 +74,38 @@ static void assume_shares(gres_node_state_t *ours)
 	for (uint16_t i = 0; i < ours->topo_cnt; i++)
 		if (!ours->topo_gres_cnt_avail[i])
 			ours->topo_gres_cnt_avail[i] = ours->gres_cnt_config / ours->topo_cnt;
+}
+
+/* Does slurm.conf give the node, which has not registered yet, shares, but the state that was saved
+ * of it none? */
+static int has_lost_shares(const node_record_t *node)
+{
+	gres_node_state_t *ours = state_of(node, GRES_NAME);
+
+	return ours && !ours->gres_cnt_config && ours->gres_cnt_found == NO_VAL64 &&
+	       node->config_ptr && gs_gres_count(node->config_ptr->gres, GRES_NAME) > 0;
+}
+
+/* Does for the nodes that have lost their shares what slurmctld does when it has read its state. */
+static void restore_shares(void)
+{
+	int lost = 0;
+
+	for (int i = 0; i < node_record_count; i++) {
+		node_record_t *node = node_record_table_ptr[i];
+
+		if (!node || !has_lost_shares(node))
+			continue;
+		gres_node_remove(node); /* from the cluster's sums; the next one adds to them */
+		gres_init_node_config(node->config_ptr->gres, &node->gres_list);
+		if (has_lost_shares(node))
+			continue;
+		lost = 1;
+		info("gpushare: node %s was saved before it had registered; its shares are those of slurm.conf",
+		     node->name);
+	}
+	if (lost)
+		select_g_reconfigure(); /* counts the running jobs' shares anew */
 }
 
 static int must_wait(const node_record_t *node)
@@ -167,7 +213,9 @@ static int inspect(void)
 	static int known;
 	static char *held_nodes;
 	static time_t requested;
-	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = WRITE_LOCK };
+	slurmctld_lock_t locks = {
+		.conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK, .part = READ_LOCK
+	};
 	int held = -1;
 
 	lock_slurmctld(locks);
@@ -179,7 +227,10 @@ static int inspect(void)
 			held_nodes = xcalloc((size_t)known, 1);
 		}
 		held = 0;
-		for (int i = 0; i < node_record_count; i++)
+		gs_ended_take();
+		if (shared)
+			restore_shares();
+		for (int i = 0; shared && i < node_record_count; i++)
 			if (node_record_table_ptr[i])
 				held += keep_back(node_record_table_ptr[i], &held_nodes[i]);
 		if (held && time(NULL) - requested >= REQUEST_EVERY_S) {
@@ -187,7 +238,8 @@ static int inspect(void)
 			request_to_register(held_nodes);
 		}
 		/* A job that gives up one of its nodes is no job's end. */
-		gs_sharers_label(NULL);
+		if (shared)
+			gs_sharers_label(NULL);
 	}
 	unlock_slurmctld(locks);
 	return held;
@@ -220,7 +272,7 @@ static void *keep_admission(void *arg)
 	return NULL;
 }
 
-int gs_admission_start(void)
+int gs_admission_start(int shares_are_of_gpus)
 {
 	static int started; /* the plugin stays in memory, and so does the thread */
 	pthread_attr_t attr;
@@ -229,6 +281,7 @@ int gs_admission_start(void)
 
 	if (started)
 		return SLURM_SUCCESS;
+	shared = shares_are_of_gpus;
 	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary || !&job_list) {
 		error("gpushare: this slurmctld does not show its nodes to plugins");
 		return SLURM_ERROR;

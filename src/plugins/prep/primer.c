@@ -81,8 +81,10 @@ int gs_primer(void)
 	uint32_t plugin_id = gres_build_id(GRES_NAME);
 	buf_t *buffer;
 
-	if (ours < 0 || gpu < 0)
+	if (ours < 0)
 		return SLURM_SUCCESS;
+	if (gpu < 0)
+		return gs_admission_start(0);
 	if (gpu > ours) {
 		error("gpushare: GresTypes must name gpu before gpushare");
 		return SLURM_ERROR;
@@ -105,5 +107,5 @@ int gs_primer(void)
 	}
 	free_buf(buffer);
 	info("gpushare: gres/gpushare is shared, one record per GPU");
-	return gs_admission_start();
+	return gs_admission_start(1);
 }

@@ -43,8 +43,12 @@ static int is_away(int error)
 	if (error >= SLURM_COMMUNICATIONS_CONNECTION_ERROR &&
 	    error <= SLURM_COMMUNICATIONS_SHUTDOWN_ERROR)
 		return 1;
-	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR &&
-	    error <= SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR)
+	/* The socket was gone before it was used; since 24.11 by several names. */
+	if (error >= SLURM_COMMUNICATIONS_MISSING_SOCKET_ERROR &&
+	    error < SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR)
+		return 1;
+	/* Not reached, or too busy to answer. */
+	if (error >= SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR && error < SLURM_NO_CHANGE_IN_DATA)
 		return 1;
 	if (error >= SOCKET_ERRORS && error < ESLURM_AUTH_CRED_INVALID)
 		return 1; /* the connection broke */

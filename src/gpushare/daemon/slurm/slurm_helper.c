@@ -4,7 +4,7 @@
  * knows libslurm.  It may block, and libslurm may end it: the daemon copes.
  */
 #define _GNU_SOURCE
-#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/proto/comment.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 
 #include "config.h"
@@ -48,9 +48,25 @@ static const slurm_job_info_t *record_of(const job_info_msg_t *jobs, uint32_t jo
 	return NULL;
 }
 
+enum { WRITTEN, THERE_ALREADY, OVER, NOT_WRITTEN = GS_SLURM_FAILED, LATER = GS_SLURM_LATER };
+
+/* Would it be another answer later? */
+static int failed(char *reason, size_t size, int error)
+{
+	snprintf(reason, size, "%s", slurm_strerror(error));
+	switch (error) {
+	case ESLURM_INVALID_JOB_ID:
+	case ESLURM_ACCESS_DENIED:
+	case ESLURM_USER_ID_MISSING:
+		return NOT_WRITTEN;
+	default:
+		return LATER;
+	}
+}
+
 /*
- * Read, exchange our part, write back: others use the field too.  0: written;
- * 1: it was there already; -1 with the reason.  *nodes: how many the job has.
+ * Read, exchange our part, write back: others use the field too.  OVER: slurmctld takes no comment
+ * for the job any more; below 0 with the reason.  *nodes: how many the job has.
  */
 static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, char *reason,
 		       size_t size)
@@ -60,11 +76,15 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 	char merged[2 * GS_COMMENT_MAX];
 	const char *old;
 	job_desc_msg_t change;
-	int rc = -1;
+	int rc = NOT_WRITTEN;
 
-	if (slurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS ||
-	    !(job = record_of(jobs, request->job_id))) {
-		snprintf(reason, size, "%s", slurm_strerror(errno));
+	if (slurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS) {
+		rc = failed(reason, size, errno);
+		goto out;
+	}
+	job = record_of(jobs, request->job_id);
+	if (!job) {
+		snprintf(reason, size, "slurmctld does not know the job");
 		goto out;
 	}
 	old = job->admin_comment;
@@ -76,7 +96,7 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 		goto out;
 	}
 	if (old && strcmp(old, merged) == 0) {
-		rc = 1;
+		rc = THERE_ALREADY;
 		goto out;
 	}
 	slurm_init_job_desc_msg(&change);
@@ -86,26 +106,91 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 	change.step_id.job_id = request->job_id;
 #endif
 	change.admin_comment = merged;
-	if (slurm_update_job(&change) != SLURM_SUCCESS)
-		snprintf(reason, size, "%s", slurm_strerror(errno));
-	else
+	if (slurm_update_job(&change) == SLURM_SUCCESS)
 		rc = 0;
+	else
+		rc = errno == ESLURM_JOB_FINISHED ? OVER : failed(reason, size, errno);
 out:
 	if (jobs)
 		slurm_free_job_info_msg(jobs);
 	return rc;
 }
 
+/* Merges `ours` into Extra.  job_id 0: the daemon's part; else: the report of a job that is over.
+ */
+static int update_node(const char *name, uint32_t job_id, const char *ours, char *reason,
+		       size_t size)
+{
+	node_info_msg_t *nodes = NULL;
+	char merged[GS_EXTRA_MAX], own[64];
+	const char *old;
+	update_node_msg_t change;
+	int rc = NOT_WRITTEN;
+
+	snprintf(own, sizeof(own), "%s", name);
+	if (slurm_load_node_single(&nodes, own, SHOW_ALL) != SLURM_SUCCESS ||
+	    nodes->record_count < 1) {
+		rc = LATER;
+		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
+		goto out;
+	}
+	old = nodes->node_array[0].extra;
+	if ((job_id ? gs_comment_add_ended(old, job_id, ours, merged, sizeof(merged)) :
+		      gs_comment_merge(old, ours, merged, sizeof(merged))) < 0) {
+		snprintf(reason, size, "what others wrote leaves no room");
+		goto out;
+	}
+	slurm_init_update_node_msg(&change);
+	change.node_names = own;
+	change.extra = merged;
+	if (slurm_update_node(&change) != SLURM_SUCCESS) {
+		rc = LATER;
+		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
+	} else {
+		rc = 0;
+	}
+out:
+	if (nodes)
+		slurm_free_node_info_msg(nodes);
+	return rc;
+}
+
+/* Is prep/gpushare in slurmctld, to take it from there? */
+static int is_taken_from_extra(void)
+{
+	slurm_conf_t *conf = NULL;
+	int is = 0;
+
+	if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+		return 0;
+	is = conf->prep_plugins && strstr(conf->prep_plugins, "gpushare");
+	slurm_free_ctl_conf(conf);
+	return is;
+}
+
+/* By way of the node's Extra (comment.h): a job that was cancelled or has run into its time limit
+ * is over before its steps are. */
+static int report_ended(const struct gs_slurm_request *request, char *reason, size_t size)
+{
+	if (is_taken_from_extra())
+		return update_node(request->self, request->job_id, request->text, reason, size);
+	snprintf(reason, size, "%s", slurm_strerror(ESLURM_JOB_FINISHED));
+	return NOT_WRITTEN;
+}
+
+/* 0: written; GS_SLURM_FAILED or GS_SLURM_LATER with the reason. */
 static int update(const struct gs_slurm_request *request, char *reason, size_t size)
 {
 	uint32_t nodes = 1;
 	int rc = update_once(request, &nodes, reason, size);
 
-	for (int i = 1; rc == 0 && nodes > 1 && i < TRIES; i++) {
+	for (int i = 1; rc == WRITTEN && nodes > 1 && i < TRIES; i++) {
 		settle(request->self);
 		rc = update_once(request, &nodes, reason, size);
 	}
-	return rc < 0 ? -1 : 0;
+	if (rc == OVER)
+		return report_ended(request, reason, size);
+	return rc < 0 ? rc : 0;
 }
 
 /* What slurmctld takes for this job alone: of an array, the plain number can be the whole of it. */
@@ -144,36 +229,6 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 	return -1;
 }
 
-/* The node's Extra in the same way, for `scontrol show node`. */
-static int update_node(char *name, const char *ours, char *reason, size_t size)
-{
-	node_info_msg_t *nodes = NULL;
-	char merged[2 * GS_COMMENT_MAX];
-	update_node_msg_t change;
-	int rc = -1;
-
-	if (slurm_load_node_single(&nodes, name, SHOW_ALL) != SLURM_SUCCESS ||
-	    nodes->record_count < 1) {
-		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
-		goto out;
-	}
-	if (gs_comment_merge(nodes->node_array[0].extra, ours, merged, sizeof(merged)) < 0) {
-		snprintf(reason, size, "what others wrote leaves no room");
-		goto out;
-	}
-	slurm_init_update_node_msg(&change);
-	change.node_names = name;
-	change.extra = merged;
-	if (slurm_update_node(&change) != SLURM_SUCCESS)
-		snprintf(reason, size, "node %s: %s", name, slurm_strerror(errno));
-	else
-		rc = 0;
-out:
-	if (nodes)
-		slurm_free_node_info_msg(nodes);
-	return rc;
-}
-
 void gs_slurm_helper(int sock, const char *slurm_conf)
 {
 	struct gs_slurm_request request;
@@ -188,7 +243,7 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 		request.node[sizeof(request.node) - 1] = '\0';
 		request.self[sizeof(request.self) - 1] = '\0';
 		if (*request.node)
-			answer.rc = update_node(request.node, request.text, answer.reason,
+			answer.rc = update_node(request.node, 0, request.text, answer.reason,
 						sizeof(answer.reason));
 		else if (request.kill)
 			answer.rc = kill_job(&request, answer.reason, sizeof(answer.reason));

@@ -25,8 +25,10 @@
 #define WAIT_NS (2 * GS_NS_PER_S)  /* somebody may wait for a ticket this long */
 #define HANG_NS (10 * GS_NS_PER_S) /* then the helper is taken for hung */
 #define RESTART_PAUSE_NS \
-	(5 * GS_NS_PER_S) /* a helper that dies at once is not forked in a loop \
-			   */
+	(5 * GS_NS_PER_S)               /* a helper that dies at once is not forked in a loop \
+					 */
+#define AGAIN_NS (5 * GS_NS_PER_S)      /* what slurmctld was not there to take */
+#define GIVE_UP_NS (3600 * GS_NS_PER_S) /* as slurmstepd with a job's end */
 #define TICK_US 250000
 #endif
 
@@ -34,7 +36,9 @@ struct ticket {
 	uint32_t number, job_id; /* number 0: free */
 	int kill;
 	int told; /* the listener was called */
-	uint64_t sent_ns;
+	uint64_t first_ns, sent_ns;
+	uint64_t again_ns; /* not 0: it is not with the helper, and is sent again then */
+	char text[GS_COMMENT_MAX];
 };
 
 struct gs_slurm_report {
@@ -63,7 +67,19 @@ static void done(struct gs_slurm_report *r, struct ticket *t)
 	}
 }
 
-static void stop_helper(struct gs_slurm_report *r)
+/* A job's report waits for slurmctld to come back; a newer one takes its place. */
+static void send_later(struct ticket *t)
+{
+	uint64_t now = gs_clock_ns();
+
+	if (!t->job_id || t->kill || now - t->first_ns >= GIVE_UP_NS)
+		t->number = 0;
+	else
+		t->again_ns = now + AGAIN_NS;
+}
+
+/* hung: as it does where slurmctld is away; one that dies is not given the same again. */
+static void stop_helper(struct gs_slurm_report *r, int hung)
 {
 	if (!r->pid)
 		return;
@@ -74,12 +90,28 @@ static void stop_helper(struct gs_slurm_report *r)
 		;
 	r->pid = 0;
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
-		if (t->number) {
+		if (t->number && !t->again_ns) {
 			if (t->kill)
 				listeners->not_killed(r->d, t->job_id);
 			done(r, t);
-			t->number = 0;
+			if (hung)
+				send_later(t);
+			else
+				t->number = 0;
 		}
+}
+
+/* What is told again and again is said once. */
+static void warn_of(const struct gs_slurm_report *r, const struct ticket *t,
+		    const struct gs_slurm_answer *a)
+{
+	if (!t->job_id && !r->node_failed)
+		gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a->reason);
+	else if (t->kill)
+		gs_log(GS_LOG_WARN, "job %u: not killed: %s", t->job_id, a->reason);
+	else if (t->job_id && t->sent_ns == t->first_ns)
+		gs_log(GS_LOG_WARN, "job %u: AdminComment not written%s: %s", t->job_id,
+		       a->rc == GS_SLURM_LATER ? ", it will be tried again" : "", a->reason);
 }
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)
@@ -93,25 +125,25 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		return;
 	if (n != (ssize_t)sizeof(a)) {
 		gs_log(GS_LOG_WARN, "the helper that reports to Slurm has ended");
-		stop_helper(r);
+		stop_helper(r, 0);
 		return;
 	}
 	r->answered_ns = gs_clock_ns();
 	a.reason[sizeof(a.reason) - 1] = '\0';
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
-		if (!t->number || t->number != a.ticket)
+		if (!t->number || t->number != a.ticket || t->again_ns)
 			continue;
-		if (a.rc && t->job_id)
-			gs_log(GS_LOG_WARN, "job %u: %s: %s", t->job_id,
-			       t->kill ? "not killed" : "AdminComment not written", a.reason);
-		else if (a.rc && !r->node_failed) /* told again and again, said once */
-			gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a.reason);
+		if (a.rc)
+			warn_of(r, t, &a);
 		if (!t->job_id)
 			r->node_failed = a.rc != 0;
 		if (a.rc && t->kill)
 			listeners->not_killed(r->d, t->job_id);
 		done(r, t);
-		t->number = 0;
+		if (a.rc == GS_SLURM_LATER)
+			send_later(t);
+		else
+			t->number = 0;
 	}
 }
 
@@ -130,6 +162,29 @@ static int start_helper(struct gs_slurm_report *r)
 	return 0;
 }
 
+static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
+{
+	char host[256] = "";
+
+	gethostname(host, sizeof(host) - 1);
+	host[strcspn(host, ".")] = '\0';
+	snprintf(name, size, "%.63s", *r->d->config->node_name ? r->d->config->node_name : host);
+}
+
+static void send_again(struct gs_slurm_report *r, struct ticket *t)
+{
+	struct gs_slurm_request request = { .ticket = t->number, .job_id = t->job_id };
+
+	own_name(r, request.self, sizeof(request.self));
+	memcpy(request.text, t->text, sizeof(request.text));
+	t->sent_ns = gs_clock_ns();
+	if ((!r->pid && start_helper(r) < 0) ||
+	    send(r->sock, &request, sizeof(request), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		send_later(t);
+	else
+		t->again_ns = 0;
+}
+
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_slurm_report *r = arg;
@@ -140,11 +195,16 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
 		if (!t->number)
 			continue;
+		if (t->again_ns) {
+			if (now >= t->again_ns)
+				send_again(r, t);
+			continue;
+		}
 		if (now - t->sent_ns >= WAIT_NS)
 			done(r, t);
 		if (now - t->sent_ns >= HANG_NS && now - r->answered_ns >= HANG_NS) {
 			gs_log(GS_LOG_WARN, "the helper that reports to Slurm hangs: killed");
-			stop_helper(r);
+			stop_helper(r, 1);
 			return;
 		}
 	}
@@ -178,21 +238,37 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r)
 {
 	if (!r)
 		return;
-	stop_helper(r);
+	stop_helper(r, 0);
 	if (r->tick)
 		gs_event_free(r->tick);
 	free(r);
 }
 
+/* One that is free, else the one that has waited longest for slurmctld; NULL: all are with the
+ * helper. */
+static struct ticket *free_ticket(struct gs_slurm_report *r, uint32_t job_id)
+{
+	struct ticket *best = NULL;
+
+	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
+		if (t->number && t->again_ns && job_id && t->job_id == job_id)
+			t->number = 0; /* what it says is old now */
+		if (!t->number)
+			best = t;
+		else if (t->again_ns && (!best || (best->number && t->first_ns < best->first_ns)))
+			best = t;
+	}
+	return best;
+}
+
 static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request *request)
 {
-	struct ticket *t = r->ticket;
+	struct ticket *t;
 
 	if (!r->pid && start_helper(r) < 0)
 		return 0;
-	while (t < r->ticket + TICKETS && t->number)
-		t++;
-	if (t == r->ticket + TICKETS)
+	t = free_ticket(r, request->job_id);
+	if (!t)
 		return 0;
 	if (++r->next == 0)
 		r->next = 1;
@@ -202,17 +278,10 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 	*t = (struct ticket) { .number = r->next,
 			       .job_id = request->job_id,
 			       .kill = request->kill != 0,
-			       .sent_ns = gs_clock_ns() };
+			       .first_ns = gs_clock_ns() };
+	t->sent_ns = t->first_ns;
+	memcpy(t->text, request->text, sizeof(t->text));
 	return r->next;
-}
-
-static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
-{
-	char host[256] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	host[strcspn(host, ".")] = '\0';
-	snprintf(name, size, "%.63s", *r->d->config->node_name ? r->d->config->node_name : host);
 }
 
 static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, int kill, const char *text)

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/proto/comment.h"
 #include "gpushare/daemon/base/daemon.h"
 
 /* Who hears what became of it. */
@@ -29,7 +29,9 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r); /* NULL is fine */
 /*
  * Put `text` into the job's AdminComment.  Returns a ticket; 0 when it cannot
  * be sent.  When the helper has answered or was given up,
- * the listeners' `done` is called with the ticket.
+ * the listeners' `done` is called with the ticket.  If slurmctld is away, the
+ * text is sent again every few seconds for up to an hour, unless a newer one of the
+ * job takes its place.
  */
 uint32_t gs_slurm_report_send(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
@@ -51,6 +53,9 @@ void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
  */
 void gs_slurm_helper(int sock, const char *slurm_conf);
 
+#define GS_SLURM_FAILED (-1)
+#define GS_SLURM_LATER (-2)
+
 #define GS_SLURM_KILL 1
 #define GS_SLURM_REQUEUE 2
 /* What travels between the two. */
@@ -63,7 +68,8 @@ struct gs_slurm_request {
 };
 struct gs_slurm_answer {
 	uint32_t ticket;
-	int32_t rc; /* 0: written */
+	int32_t rc; /* 0: written; GS_SLURM_LATER: slurmctld may take it later; GS_SLURM_FAILED:
+		       never */
 	char reason[128];
 };
 

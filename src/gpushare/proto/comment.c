@@ -5,28 +5,35 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/proto/comment.h"
 
 #define PREFIX "gpushare: "
 #define BAR " | "
+#define ENDED "gpushare-ended "
 
-/* Where our part begins: at the field's start or behind a separator. */
-static const char *find_ours(const char *old)
+/* Where a part that begins so begins: at the field's start or behind a separator. */
+static const char *find_part(const char *old, const char *prefix)
 {
 	const char *at = old;
 
-	while ((at = strstr(at, PREFIX))) {
+	while ((at = strstr(at, prefix))) {
 		const char *before = at;
 
 		while (before > old && before[-1] == ' ')
 			before--;
 		if (before == old || before[-1] == ';')
 			return at;
-		at += strlen(PREFIX);
+		at += strlen(prefix);
 	}
 	return NULL;
+}
+
+static const char *find_ours(const char *old)
+{
+	return find_part(old, PREFIX);
 }
 
 /* Append a piece of that length; the new length, or size when it does not fit. */
@@ -100,4 +107,66 @@ int gs_comment_merge(const char *old, const char *ours, char *out, size_t size)
 		n = snprintf(out, size, "%.*s%s%s", (int)(at - old), old, ours,
 			     at + strcspn(at, ";"));
 	return n >= 0 && (size_t)n < size ? 0 : -1;
+}
+
+/* Out of the field goes what is from `at` to the next ';', with the separator before or behind it.
+ */
+static void cut(char *field, char *at)
+{
+	char *end = at + strcspn(at, ";");
+
+	while (at > field && at[-1] == ' ')
+		at--;
+	if (at > field)
+		at--; /* the ';' before it */
+	else if (*end)
+		end += 1 + strspn(end + 1, " ");
+	memmove(at, end, strlen(end) + 1);
+}
+
+int gs_comment_take_ended(char *extra, uint32_t *job_id, char *report, size_t size)
+{
+	char *at, *text;
+
+	while ((at = (char *)(uintptr_t)find_part(extra, ENDED))) {
+		*job_id = (uint32_t)strtoul(at + strlen(ENDED), &text, 10);
+		if (*job_id && strncmp(text, ": ", 2) == 0) {
+			snprintf(report, size, "%.*s", (int)strcspn(text + 2, ";"), text + 2);
+			cut(extra, at);
+			return 1;
+		}
+		cut(extra, at); /* nobody's */
+	}
+	return 0;
+}
+
+static int add_piece(const char *extra, const char *piece, char *out, size_t size)
+{
+	int n = snprintf(out, size, "%s%s%s", extra, *extra ? "; " : "", piece);
+
+	return n >= 0 && (size_t)n < size ? 0 : -1;
+}
+
+int gs_comment_add_ended(const char *extra, uint32_t job_id, const char *report, char *out,
+			 size_t size)
+{
+	char rest[GS_EXTRA_MAX], kept[GS_EXTRA_MAX] = "", next[GS_EXTRA_MAX];
+	char piece[GS_COMMENT_MAX + 64], other[GS_COMMENT_MAX], others[GS_COMMENT_MAX + 64];
+	uint32_t id;
+
+	if (!extra)
+		extra = "";
+	if (strlen(extra) >= sizeof(rest))
+		return -1;
+	strcpy(rest, extra);
+	while (gs_comment_take_ended(rest, &id, other, sizeof(other))) {
+		snprintf(others, sizeof(others), ENDED "%u: %s", id, other);
+		if (id != job_id && add_piece(kept, others, next, sizeof(next)) == 0)
+			strcpy(kept, next);
+	}
+	snprintf(piece, sizeof(piece), ENDED "%u: %s", job_id, report);
+	if (*kept && add_piece(rest, kept, next, sizeof(next)) == 0 &&
+	    add_piece(next, piece, out, size) == 0)
+		return 0;
+	return add_piece(rest, piece, out, size);
 }
