@@ -64,7 +64,8 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 				slurmctld->away--;
 				a.rc = GS_SLURM_LATER;
 			} else {
-				snprintf(slurmctld->taken, sizeof(slurmctld->taken), "%s", r.text);
+				snprintf(slurmctld->taken, sizeof(slurmctld->taken), "%.*s",
+					 (int)sizeof(slurmctld->taken) - 1, r.text);
 			}
 			if (send(sock, &a, sizeof(a), 0) < 0)
 				return;

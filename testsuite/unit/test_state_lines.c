@@ -16,7 +16,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "gpushare/daemon/slurm/comment.h"
+#include "gpushare/proto/comment.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/base/state.h"

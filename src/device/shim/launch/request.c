@@ -273,7 +273,7 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 
 	if (!task_ns)
 		return 0;
-	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->transform->skip_ns(l) + SIGNAL_NS;
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->as.transform->skip_ns(l) + SIGNAL_NS;
 }
 
 void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
