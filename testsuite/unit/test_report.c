@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports, the AdminComment, the state file's lines and process ancestry. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -48,9 +49,10 @@ static void test_row_without_gpu(void **unused)
 	(void)unused;
 	gs_report_fill(&row, &t, 0, 0);
 	assert_true(row.ntt == 0);
-	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first turn */
+	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first time slice */
 	gs_report_fill(&row, &t, 0, 0);
-	assert_true(row.ntt == 50);
+	assert_true(isnan(row.ntt)); /* waiting is a time, and no slowdown yet */
+	assert_true(row.waiting_ms == 49);
 }
 
 static void test_rows(void **unused)
@@ -73,6 +75,9 @@ static void test_comment(void **unused)
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_string_equal(text, "gpushare: gpu=1 share=40% used=0.300s ntt=1.02 waiting=6ms "
 				  "preempt=3 mem=64/102MiB");
+	row.ntt = NAN;
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_non_null(strstr(text, " ntt=- waiting=6ms "));
 	assert_null(strchr(text, ';'));
 	assert_null(strchr(text, '\n'));
 }
@@ -180,6 +185,7 @@ static void test_json_has_the_columns(void **unused)
 
 	(void)unused;
 	rows[1].user = "not \xff utf-8";
+	rows[1].ntt = NAN;
 	gs_report_fill_moved(&rows[1], &moves);
 	text = gs_report_steps(rows, 2, 1);
 	assert_non_null(text);
@@ -199,6 +205,7 @@ static void test_json_has_the_columns(void **unused)
 			    "not ? utf-8");
 	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 0);
 	row = json_array_get(all, 1);
+	assert_true(json_is_null(json_object_get(row, "ntt")));
 	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 8192);
 	assert_true(json_number_value(json_object_get(row, "to_device_gib_s")) == 4);
 	json_decref(all);
@@ -323,6 +330,10 @@ static void test_metrics_text(void **unused)
 	/* Every line is a comment or name{labels} value. */
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		assert_true(strncmp(line, "# ", 2) == 0 || strncmp(line, "gpushare_", 9) == 0);
+	free(text);
+	rows[1].ntt = NAN; /* no sample rather than one that is no number */
+	text = gs_report_metrics(&s);
+	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 1);
 	free(text);
 	s.nstep = 0;
 	text = gs_report_metrics(&s);

@@ -128,11 +128,14 @@ static void finish(struct group *g, const struct gs_past_step **step, double *ro
 	size_t used = 0;
 
 	for (size_t i = g->first; i < g->first + g->n; i++) {
+		if (step[i]->turnaround_ms <= 0)
+			continue;
 		ntt[used] = gs_ntt_so_far(step[i]->turnaround_ms, step[i]->active_ms);
-		shares[used] = step[i]->shares;
-		used += ntt[used] > 0;
+		shares[used++] = step[i]->shares;
 	}
 	gs_sharing(ntt, shares, used, &sharing);
+	g->served = sharing.served;
+	g->unserved = sharing.unserved;
 	g->antt = sharing.antt;
 	g->dntt = sharing.dntt;
 	g->jain = sharing.jain;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/gather.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +115,7 @@ struct whole {
 };
 
 /* Those of the steps on this GPU that have wanted it, whether they got it or not. */
-static void share_of(const struct gs_selection *steps, uint32_t gpu, struct gs_sharing *sharing)
+static void share_of(const struct gs_selection *steps, struct gs_report_gpu *g)
 {
 	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
 	size_t n = 0;
@@ -122,12 +123,14 @@ static void share_of(const struct gs_selection *steps, uint32_t gpu, struct gs_s
 	for (size_t i = 0; i < steps->n; i++) {
 		const struct gs_report_row *r = &steps->row[i];
 
-		if (r->gpu != gpu || r->ntt <= 0)
+		if (r->gpu != g->gpu || r->turnaround_ms <= 0)
 			continue;
+		if (isnan(r->ntt) && r->waiting_ms > g->unserved_ms)
+			g->unserved_ms = r->waiting_ms;
 		ntt[n] = r->ntt;
 		shares[n++] = r->shares;
 	}
-	gs_sharing(ntt, shares, n, sharing);
+	gs_sharing(ntt, shares, n, &g->sharing);
 }
 
 static const char *signal_name(int configured)
@@ -161,7 +164,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	gs_arbiter_status(dev->arbiter, &g->arbiter);
 	gs_command_status(dev->arbiter, &g->now);
 	name_holder(d, g->now.holder, w->holder[i], sizeof(w->holder[i]));
-	share_of(&w->steps, dev->index, &g->sharing);
+	share_of(&w->steps, g);
 }
 
 static void fill_unmanaged(const struct gs_unmanaged_list *list, struct whole *w)

@@ -69,13 +69,16 @@ void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *m)
 
 void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, char *buf, size_t size)
 {
+	char ntt[32] = "-";
 	size_t at;
 
+	if (!isnan(row->ntt))
+		snprintf(ntt, sizeof(ntt), "%.2f", row->ntt);
 	snprintf(buf, size,
-		 "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%.2f waiting=%.0fms "
+		 "gpushare: gpu=%u share=%u%% used=%.3fs ntt=%s waiting=%.0fms "
 		 "preempt=%" PRIu64 " mem=%.0f/%.0fMiB",
 		 row->gpu, gpu_shares ? (unsigned)(100.0 * row->shares / gpu_shares + 0.5) : 0,
-		 row->active_ms / 1e3, row->ntt, row->waiting_ms, row->preemptions,
+		 row->active_ms / 1e3, ntt, row->waiting_ms, row->preemptions,
 		 ceil(row->memory_mb), row->reserved_mb);
 	at = strlen(buf);
 	if (row->taken_mb > 0)
@@ -103,7 +106,7 @@ static void steps_table(struct gs_table *t, const struct gs_report_row *row, siz
 	for (; n; n--, row++) {
 #define CELL_TEXT(v) gs_table_cell(t, "%s", *(v) ? (v) : "-")
 #define CELL_COUNT(v) gs_table_cell(t, "%" PRIu64, (uint64_t)(v))
-#define CELL_NUMBER(v) gs_table_cell(t, "%.2f", (v))
+#define CELL_NUMBER(v) gs_table_cell(t, isnan(v) ? "-" : "%.2f", (v))
 #define COLUMN(key, type, kind, words) CELL_##kind(row->key);
 #include "gpushare/daemon/report/report.def"
 #undef COLUMN
@@ -112,6 +115,8 @@ static void steps_table(struct gs_table *t, const struct gs_report_row *row, siz
 
 json_t *gs_report_json_number(double v)
 {
+	if (!isfinite(v))
+		return json_null();
 	return json_real(round(v * 1000) / 1000);
 }
 

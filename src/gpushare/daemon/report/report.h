@@ -29,6 +29,7 @@ struct gs_report_gpu {
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;
 	struct gs_sharing sharing; /* of the registered steps that have wanted it */
+	double unserved_ms;        /* of those that never had it the longest waiting time */
 };
 
 /* A process that uses a GPU past gpushare. */
@@ -79,7 +80,7 @@ char *gs_report_metrics(const struct gs_report_status *status);
 /*
  * The summary for AdminComment, one line:
  * "gpushare: gpu=0 share=40% used=12.345s ntt=1.02 waiting=12ms preempt=3 mem=64/102MiB";
- * used is the time for which it had the GPU.  If its memory has been on the
+ * used is the time for which it had the GPU; "ntt=-": it was never served.  If its memory has been on the
  * host, " moved=8192MiB/1.66/5.67GiB/s" follows: how much, and how fast it
  * left and came back (0.00: not yet).
  */

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-/* Three decimals: microseconds of a millisecond. */
+/* Three decimals: microseconds of a millisecond.  Null for what is no number. */
 json_t *gs_report_json_number(double value);
 
 /* A user's text may be any bytes; JSON is UTF-8. */
