@@ -27,7 +27,7 @@ static void slowdowns(void **state)
 	near(gs_ntt(30, 12), 2.5);
 	near(gs_ntt(30, 0), 0);
 	near(gs_ntt_so_far(30, 12), 2.5);
-	near(gs_ntt_so_far(0, 0), 0);   /* it has not wanted the GPU */
+	near(gs_ntt_so_far(0, 0), 0);             /* it has not wanted the GPU */
 	assert_true(isnan(gs_ntt_so_far(30, 0))); /* it waits, and has no slowdown yet */
 	near(gs_ntt_so_far(31, 1), 31);
 	near(gs_antt(ntt, 4), 3);
@@ -109,11 +109,8 @@ static void quantiles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slowdowns),
-		cmocka_unit_test(fairness),
-		cmocka_unit_test(sharing),
-		cmocka_unit_test(starving),
-		cmocka_unit_test(quantiles),
+		cmocka_unit_test(slowdowns), cmocka_unit_test(fairness),  cmocka_unit_test(sharing),
+		cmocka_unit_test(starving),  cmocka_unit_test(quantiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

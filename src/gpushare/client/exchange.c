@@ -72,8 +72,8 @@ int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct 
 	return rc;
 }
 
-int gs_ctl_get(const char *socket_path, enum gs_query what, unsigned job, int json,
-	       struct gs_ctl_text *text, struct gs_error *err)
+int gs_ctl_get(const char *socket_path, enum gs_query what, unsigned job, struct gs_ctl_text *text,
+	       struct gs_error *err)
 {
 	struct gs_msg msg;
 	int sock = gs_ctl_connect(socket_path, err), rc;
@@ -83,7 +83,7 @@ int gs_ctl_get(const char *socket_path, enum gs_query what, unsigned job, int js
 	gs_msg_init(&msg, GS_MSG_QUERY, 1);
 	msg.query.what = what;
 	msg.query.job_id = job;
-	msg.query.json = (uint32_t)json;
+	msg.query.json = 1; /* a daemon before 2026-11-26 made a table otherwise */
 	rc = gs_ctl_fetch(sock, &msg, text, err);
 	close(sock);
 	return rc;

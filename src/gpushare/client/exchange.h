@@ -24,7 +24,7 @@ struct gs_ctl_text {
 int gs_ctl_fetch(int sock, struct gs_msg *msg, struct gs_ctl_text *text, struct gs_error *err);
 
 /* The same for a QUERY, on a connection of its own. */
-int gs_ctl_get(const char *socket, enum gs_query what, unsigned job, int json,
-	       struct gs_ctl_text *text, struct gs_error *err);
+int gs_ctl_get(const char *socket, enum gs_query what, unsigned job, struct gs_ctl_text *text,
+	       struct gs_error *err);
 
 #endif

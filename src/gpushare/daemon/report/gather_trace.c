@@ -25,7 +25,8 @@ static int by_number(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* The NTT of the clients' steps, registered or over; 0 for those no longer known or never served. */
+/* The NTT of the clients' steps, registered or over; 0 for those no longer known or never served.
+ */
 static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
 {
 	struct gs_selection sel;
