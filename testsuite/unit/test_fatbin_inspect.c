@@ -228,7 +228,10 @@ static void shipped_variants_are_no_kernels(void **state)
 	static const struct {
 		uint32_t sm;
 		const char *form;
-	} own[] = { { 0, "persistent" }, { 80, "persistent" }, { 90, "persistent" }, { 9, "as is" },
+	} own[] = { { 0, "persistent" },
+		    { 80, "persistent" },
+		    { 90, "persistent" },
+		    { 9, "as is" },
 		    { 75, "as is" } };
 
 	(void)state;

@@ -27,31 +27,31 @@ static int has_code(const json_t *variant, uint32_t sm)
 
 static int is_as_is(const json_t *kernel)
 {
-	const char *form = json_string_value(json_object_get(kernel, "form"));
+	const char *transform = json_string_value(json_object_get(kernel, "form"));
 
-	return form && strcmp(form, ptx_transform_name(PTX_TRANSFORM_AS_IS)) == 0;
+	return transform && strcmp(transform, ptx_transform_name(PTX_TRANSFORM_AS_IS)) == 0;
 }
 
 static void note(json_t *kernel, const json_t *variant, enum ptx_transform_kind kind, uint32_t sm)
 {
-	const char *form = ptx_transform_name(kind);
+	const char *transform = ptx_transform_name(kind);
 	json_t *list = json_object_get(kernel, "shipped");
 
 	if (!list) {
 		list = json_array();
 		json_object_set_new(kernel, "shipped", list);
 	}
-	json_array_append_new(list, json_string(form));
+	json_array_append_new(list, json_string(transform));
 	/* The shim launches no sliced variants. */
 	if (!is_as_is(kernel) || kind == PTX_TRANSFORM_SLICED || !has_code(variant, sm))
 		return;
-	json_object_set_new(kernel, "form", json_string(form));
+	json_object_set_new(kernel, "form", json_string(transform));
 	json_object_set_new(kernel, "from", json_string("own variant"));
 	json_object_set_new(kernel, "reason", json_string(ptx_reason_name(PTX_REASON_NONE)));
 	json_object_set_new(kernel, "reason_words", json_string(ptx_reason_words(PTX_REASON_NONE)));
 }
 
-/* The best form first, so that it is the one that counts. */
+/* The best transform first, so that it is the one that counts. */
 void shipped_fold(json_t *kernels, uint32_t sm)
 {
 	for (unsigned kind = PTX_TRANSFORM_PERSISTENT; kind < PTX_TRANSFORM_COUNT; kind++) {
@@ -59,7 +59,8 @@ void shipped_fold(json_t *kernels, uint32_t sm)
 		json_t *kernel, *variant;
 		void *next;
 
-		json_object_foreach_safe (kernels, next, name, kernel) {
+		json_object_foreach_safe(kernels, next, name, kernel)
+		{
 			char *made = NULL;
 
 			if (asprintf(&made, "%s%s", name, suffix) < 0)
@@ -76,7 +77,8 @@ void shipped_fold(json_t *kernels, uint32_t sm)
 		json_t *kernel;
 		void *next;
 
-		json_object_foreach_safe (kernels, next, name, kernel) {
+		json_object_foreach_safe(kernels, next, name, kernel)
+		{
 			size_t n = strlen(name);
 			char *own = n > length && strcmp(name + n - length, suffix) == 0 ?
 					    strndup(name, n - length) :
