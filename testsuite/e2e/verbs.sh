@@ -43,4 +43,21 @@ check "quickstart refuses a policy that there is not before it installs anything
 check "and has begun nothing" test ! -e "$TMP/quick"
 
 check "gpushared stops" stop_daemon
+
+# --- which GPU a program of run computes on ---
+
+write_conf 512M "Gpu=0 Memory=512M" "Gpu=1 Memory=512M"
+check "gpushared starts with two GPUs that have no File=" start_daemon
+sees() { # GPU OPTION...
+	local gpu=$1
+	shift
+	[ "$(t 20 gpusharectl run --shares 10 "$@" -- sh -c 'echo "$GPUSHARE_GPU $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"')" = "$gpu $gpu PCI_BUS_ID" ]
+}
+check "a program of run sees the GPU on which it is counted" eval "sees 1 --gpu 1 && sees 0 --gpu 0 && sees 0"
+site_says() {
+	echo 'JobEnv=CUDA_VISIBLE_DEVICES=MIG-%g' >>"$TMP/gpushare.conf"
+	reload && [ "$(t 20 gpusharectl run --shares 10 --gpu 1 -- printenv CUDA_VISIBLE_DEVICES)" = MIG-1 ]
+}
+check "unless the administrator says otherwise" site_says
+check "gpushared stops again" stop_daemon
 finish
