@@ -39,6 +39,9 @@ int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
 int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc,
 		   char **argv);
 
+/* The value of --job, for a table of options: of a uint32_t, "12" or "L3". */
+int gs_ctl_take_job(void *of, const char *text, struct gs_error *err);
+
 /* Copy it to standard output; the exit status. */
 int gs_ctl_print(const struct gs_ctl_text *text);
 
