@@ -76,6 +76,8 @@ struct gs_step {
 	struct event *gone;     /* its registrant's end; NULL: only the sweep sees it */
 	char *dmem_cgroup;      /* its job's, which has the kernel's limit (dmem_steps.h); NULL */
 	uint32_t clients;
+	uint8_t doing; /* enum gs_doing (gpu.h) of its busiest client, as gs_devices_sync() has
+			  found */
 	int64_t begun_s, ended_s;   /* of the epoch; ended 0: not yet */
 	uint64_t reported;          /* what the job's AdminComment says already */
 	char killed[192];           /* why gpushared had its job killed, "" */
