@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches without a slot, told of by UNTRACKED over raw sockets: what the daemon counts, and whom
- * it believes. */
+/* Launches without a slot, and kernels' variants, told of by UNTRACKED and VARIANT over raw
+ * sockets: what the daemon counts and reports, and whom it believes. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "gpushare/client/client.h"
 #include "live_util.h"
 
 #define SHARES 10
@@ -151,12 +152,104 @@ static void nobody_untracked_before_hello(void **state)
 	close(sock);
 }
 
+/* WELCOME says that it takes VARIANT, which an older daemon would close the connection for. */
+static void welcome_says_so(void **state)
+{
+	struct live *l = *state;
+	struct gs_client_options options = { .socket = l->socket,
+					     .step_id = UINT32_MAX,
+					     .program = "welcomed" };
+	struct gs_client *client;
+	struct gs_error err;
+	int own = live_local(l, SHARES, 0, "low", &options.job_id);
+
+	client = gs_client_create(&options);
+	assert_int_equal(gs_client_connect(client, 0, 5000, NULL, &err), 0);
+	assert_int_equal(gs_client_grant(client).variants, 1);
+	gs_client_destroy(client);
+	close(own);
+}
+
+static const struct gs_msg_variant variant = { .number = 1,
+					       .made_of = GS_MADE_OF_MACHINE_CODE,
+					       .since = 1700000000,
+					       .written_ps = 4000,
+					       .variant_ps = 4100,
+					       .blocks = 330,
+					       .block_ns = 12500,
+					       .at_once = 132 };
+
+static void tell_variant(int sock, const struct gs_msg_variant *is)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_VARIANT, 0);
+	msg.variant = *is;
+	live_send(sock, &msg, -1);
+}
+
+static void a_variant_is_reported(void **state)
+{
+	struct live *l = *state;
+	struct gs_msg_variant of_nobody = variant;
+	struct client c;
+	json_t *rows, *row;
+	char *text;
+
+	come(l, &c);
+	announce(&c, 1);
+	tell_variant(c.sock, &variant);
+	for (uint32_t i = 0; i < 3; i++) {
+		of_nobody.number = ((const uint32_t[]) { 2, 4096, UINT32_MAX })[i];
+		tell_variant(c.sock, &of_nobody);
+	}
+	until_read(&c);
+	text = live_query(l, GS_QUERY_KERNELS, c.job);
+	rows = json_loads(text, 0, NULL);
+	free(text);
+	assert_int_equal(json_array_size(json_object_get(rows, "kernels")), 1);
+	row = json_array_get(json_object_get(rows, "kernels"), 0);
+	assert_string_equal(json_string_value(json_object_get(row, "made_of")), "machine code");
+	assert_int_equal(json_integer_value(json_object_get(row, "since")), 1700000000);
+	assert_true(json_number_value(json_object_get(row, "cost")) == 1.025);
+	assert_true(json_number_value(json_object_get(row, "block_us")) == 12.5);
+	assert_true(json_number_value(json_object_get(row, "waves")) == 2.5);
+	json_decref(rows);
+	go_away(&c);
+}
+
+static void variants_that_cannot_be(void **state)
+{
+	struct live *l = *state;
+	int sock = live_connect(l);
+	struct client c;
+
+	tell_variant(sock, &variant);
+	live_expect_closed(sock);
+	assert_true(live_logged(l, "VARIANT before HELLO") > 0);
+	close(sock);
+	for (int i = 0; i < 2; i++) {
+		struct gs_msg_variant is = variant;
+
+		if (i)
+			is.since = GS_SINCE_MAX + 1;
+		else
+			is.made_of = GS_MADE_OF_COUNT;
+		come(l, &c);
+		announce(&c, 1);
+		tell_variant(c.sock, &is);
+		live_expect_closed(c.sock);
+		go_away(&c);
+	}
+	live_serves(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(each_is_counted_once),
-		LIVE(what_cannot_be_is_not_believed),
-		LIVE(nobody_untracked_before_hello),
+		LIVE(each_is_counted_once),          LIVE(what_cannot_be_is_not_believed),
+		LIVE(nobody_untracked_before_hello), LIVE(welcome_says_so),
+		LIVE(a_variant_is_reported),         LIVE(variants_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

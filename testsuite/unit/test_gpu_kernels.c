@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <jansson.h>
+#include <math.h>
 
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/arbiter/account.h"
@@ -298,6 +299,8 @@ static void test_sums(void **unused)
 	assert_true(figure(json_array_get(jobs, 0), "gpu_ms") == 60);
 	assert_true(figure(json_array_get(jobs, 0), "unevictable") == 4);
 	assert_true(figure(json_array_get(jobs, 0), "unevictable_pct") == 66.667);
+	assert_true(figure(json_array_get(jobs, 0), "evictable_pct") == 33.333);
+	assert_true(figure(json_array_get(jobs, 1), "evictable_pct") == 100);
 	assert_true(figure(json_array_get(jobs, 1), "unevictable_pct") == 0);
 	assert_true(figure(json_object_get(all, "all"), "unevictable_ms") == 40);
 	json_decref(all);
@@ -305,9 +308,49 @@ static void test_sums(void **unused)
 	all = json_loads(text, 0, NULL);
 	free(text);
 	assert_true(figure(json_object_get(all, "all"), "unevictable_pct") == 0);
+	assert_true(json_is_null(json_object_get(json_object_get(all, "all"), "evictable_pct")));
 	json_decref(all);
 	for (int i = 0; i < 3; i++)
 		gs_step_usage_fini(&t[i]);
+}
+
+/* Of a kernel that several processes have, what one does not know takes nothing away. */
+static void test_what_is_known_of_a_variant(void **unused)
+{
+	static struct gs_kernel_map map;
+	struct gs_step_usage t = { 0 };
+	struct gs_step_usage_variant is = { .made_of = 1,
+					    .at_once = 8,
+					    .since_s = 1700000000,
+					    .written_ps = 1000,
+					    .variant_ps = 1020,
+					    .blocks = 20,
+					    .block_ns = 7000 },
+				     nothing = { 0 },
+				     half = { .since_s = 1800000000, .variant_ps = 5 };
+	const struct gs_step_usage_variant *v;
+
+	(void)unused;
+	gs_step_usage_announce(&t, &map, 3, "a", 2, 0, 0);
+	v = &gs_step_usage_kernel(&t, &map, 3)->variant;
+	assert_true(isnan(gs_step_usage_cost(v)) && isnan(gs_step_usage_waves(v)));
+	gs_step_usage_variant(gs_step_usage_kernel(&t, &map, 3), &is);
+	gs_step_usage_variant(gs_step_usage_kernel(&t, &map, 3), &nothing);
+	gs_step_usage_variant(gs_step_usage_kernel(&t, &map, 3), &half);
+	gs_step_usage_variant(gs_step_usage_kernel(&t, &map, 4), &is); /* nobody's number */
+	assert_int_equal(v->made_of, 1);
+	assert_int_equal(v->since_s, 1700000000);
+	assert_int_equal(v->block_ns, 7000);
+	assert_true(gs_step_usage_cost(v) == 1.02 && gs_step_usage_waves(v) == 2.5);
+	is.made_of = 2;
+	is.since_s = 1600000000;
+	is.variant_ps = 1500;
+	is.blocks = 4;
+	gs_step_usage_variant(gs_step_usage_kernel(&t, &map, 3), &is);
+	assert_int_equal(v->made_of, 2);
+	assert_int_equal(v->since_s, 1600000000);
+	assert_true(gs_step_usage_cost(v) == 1.5 && gs_step_usage_waves(v) == 0.5);
+	gs_step_usage_fini(&t);
 }
 
 /* As many as are kept, the latest; and as many kernels as there may be. */
@@ -334,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_what_could_not_be_preempted),
 		cmocka_unit_test(test_launches_that_are_told_of),
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_what_is_known_of_a_variant),
 		cmocka_unit_test(test_latencies_are_bounded),
 	};
 

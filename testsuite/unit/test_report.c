@@ -40,7 +40,8 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 				   .turnaround_ns = 306000000,
 				   .active_ns = 300000000,
 				   .waiting_ns = 6000000,
-				   .preemptions = 3 };
+				   .preemptions = 3,
+				   .time = { .gpu_ns = 200000000, .unevictable_ns = 50000000 } };
 
 	gs_step_usage_evicted(&t, 60000);
 	gs_step_usage_evicted(&t, 60000);
@@ -57,6 +58,7 @@ static void test_row_without_gpu(void **unused)
 	(void)unused;
 	gs_report_fill(&row, &t, 0, 0);
 	assert_true(row.ntt == 0);
+	assert_true(isnan(row.evictable_pct));     /* of nothing there is no part */
 	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first time slice */
 	gs_report_fill(&row, &t, 0, 0);
 	assert_true(isnan(row.ntt)); /* waiting is a time, and no slowdown yet */
@@ -72,6 +74,7 @@ static void test_rows(void **unused)
 	assert_true(row.ntt > 1.019 && row.ntt < 1.021);
 	assert_true(row.evict_p50_us == 60 && row.evict_p99_us == 900);
 	assert_true(row.memory_mb == 64 && row.reserved_mb == 102);
+	assert_true(row.evictable_pct == 75);
 }
 
 static void test_comment(void **unused)
@@ -291,6 +294,58 @@ static void test_kernels_say_why(void **unused)
 	free(text);
 }
 
+static json_t *kernel_json(const struct gs_step_usage_variant *v)
+{
+	struct gs_step_usage_kernel k = { .name = "gemm", .transform = 2, .variant = *v };
+	struct gs_step_usage t = { .kernel = &k, .nkernel = 1 };
+	struct gs_report_kernels_of of = { 12, "0", &t };
+	char *text = gs_report_kernels(&of, 1);
+	json_t *all = json_loads(text, 0, NULL), *row;
+
+	row = json_incref(json_array_get(json_object_get(all, "kernels"), 0));
+	json_decref(all);
+	free(text);
+	return row;
+}
+
+static void test_kernels_say_what_their_variants_are(void **unused)
+{
+	static const char *const made_of[] = { NULL, "PTX", "machine code", "program", "?" };
+	struct gs_step_usage_variant v = { .at_once = 264,
+					   .since_s = 1700000000,
+					   .written_ps = 2000,
+					   .variant_ps = 2025,
+					   .blocks = 660,
+					   .block_ns = 31500 };
+	json_t *row;
+
+	(void)unused;
+	for (v.made_of = 0; v.made_of < 5; v.made_of++) {
+		const char *is;
+
+		row = kernel_json(&v);
+		is = json_string_value(json_object_get(row, "made_of"));
+		assert_true(is ? made_of[v.made_of] && strcmp(is, made_of[v.made_of]) == 0 :
+				 !made_of[v.made_of]);
+		assert_string_equal(json_string_value(json_object_get(row, "transform")),
+				    "guarded");
+		assert_int_equal(json_integer_value(json_object_get(row, "since")), 1700000000);
+		assert_true(json_number_value(json_object_get(row, "cost")) == 1.013); /* 1.0125 */
+		assert_true(json_number_value(json_object_get(row, "block_us")) == 31.5);
+		assert_true(json_number_value(json_object_get(row, "waves")) == 2.5);
+		json_decref(row);
+	}
+	v = (struct gs_step_usage_variant) { .variant_ps = 7 };
+	row = kernel_json(&v);
+	for (size_t i = 0; i < 5; i++) {
+		static const char *const keys[] = { "made_of", "since", "cost", "block_us",
+						    "waves" };
+
+		assert_true(json_is_null(json_object_get(row, keys[i])));
+	}
+	json_decref(row);
+}
+
 static void test_status_json(void **unused)
 {
 	struct gs_report_gpu gpu = { .gpu = 0,
@@ -392,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_reports_of_jobs_that_are_over),
 		cmocka_unit_test(test_json_has_the_columns),
 		cmocka_unit_test(test_kernels_say_why),
+		cmocka_unit_test(test_kernels_say_what_their_variants_are),
 		cmocka_unit_test(test_status_json),
 		cmocka_unit_test(test_metrics_text),
 	};

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/arbiter/step_usage.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,49 @@ struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *t,
 	    map->slot[number] > t->nkernel)
 		return NULL;
 	return &t->kernel[map->slot[number] - 1];
+}
+
+void gs_step_usage_variant(struct gs_step_usage_kernel *k, const struct gs_step_usage_variant *is)
+{
+	struct gs_step_usage_variant *v;
+
+	if (!k)
+		return;
+	v = &k->variant;
+	if (is->made_of)
+		v->made_of = is->made_of;
+	if (is->since_s && (!v->since_s || is->since_s < v->since_s))
+		v->since_s = is->since_s;
+	if (is->written_ps && is->variant_ps) {
+		v->written_ps = is->written_ps;
+		v->variant_ps = is->variant_ps;
+	}
+	if (is->blocks) {
+		v->blocks = is->blocks;
+		v->block_ns = is->block_ns;
+		v->at_once = is->at_once;
+	}
+}
+
+static double over(uint64_t what, uint64_t of)
+{
+	return what && of ? (double)what / (double)of : NAN;
+}
+
+double gs_step_usage_cost(const struct gs_step_usage_variant *v)
+{
+	return over(v->variant_ps, v->written_ps);
+}
+
+double gs_step_usage_waves(const struct gs_step_usage_variant *v)
+{
+	return over(v->blocks, v->at_once);
+}
+
+double gs_step_usage_evictable_pct(const struct gs_step_usage_time *t)
+{
+	return t->gpu_ns ? 100.0 * (double)(t->gpu_ns - t->unevictable_ns) / (double)t->gpu_ns :
+			   NAN;
 }
 
 static uint32_t to_us(uint64_t ns)

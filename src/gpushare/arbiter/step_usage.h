@@ -23,6 +23,16 @@ struct gs_step_usage_time {
 	uint64_t unevictable_ns; /* ...and theirs of gpu_ns */
 };
 
+/* As the shim of a process has told it last (GS_MSG_VARIANT). */
+struct gs_step_usage_variant {
+	uint32_t made_of; /* enum gs_made_of; 0: there is none */
+	uint32_t at_once; /* blocks that the GPU holds at once; 0: not known */
+	int64_t since_s;  /* of the epoch: when a launch was the variant first; 0: none was */
+	uint64_t written_ps, variant_ps; /* what a block-task takes as either; 0: not known */
+	uint64_t blocks;                 /* of the last long launch; 0: there was none */
+	uint64_t block_ns;               /* what one of them takes */
+};
+
 struct gs_step_usage_kernel {
 	char name[GS_STEP_USAGE_NAME_MAX];
 	uint32_t hash;      /* of the name, to find it quickly */
@@ -41,6 +51,7 @@ struct gs_step_usage_kernel {
 	uint32_t why;  /* enum ptx_reason: the latest launch that was not evictable; 0: not told */
 	uint64_t left; /* times that it was on the GPU, was told to leave and has */
 	uint32_t *sample_us; /* how long that took, the latest; NULL: never, or no memory */
+	struct gs_step_usage_variant variant;
 };
 
 struct gs_step_usage {
@@ -81,6 +92,21 @@ int gs_step_usage_announce(struct gs_step_usage *usage, struct gs_kernel_map *ma
 /* The entry of a client's kernel, NULL if it never announced it. */
 struct gs_step_usage_kernel *gs_step_usage_kernel(struct gs_step_usage *usage,
 						  const struct gs_kernel_map *map, uint32_t number);
+
+/*
+ * More is known of a kernel's variant (NULL: of none that is listed).  What one process of the step
+ * does not know of a kernel of that name does not take away what another has told.
+ */
+void gs_step_usage_variant(struct gs_step_usage_kernel *kernel,
+			   const struct gs_step_usage_variant *is);
+
+/* Time of the variant over that of the kernel as written; waves of its last long launch.  NAN: not
+ * known. */
+double gs_step_usage_cost(const struct gs_step_usage_variant *variant);
+double gs_step_usage_waves(const struct gs_step_usage_variant *variant);
+
+/* What part of that GPU time could leave before its end, percent.  NAN: there was none. */
+double gs_step_usage_evictable_pct(const struct gs_step_usage_time *time);
 
 /* An eviction took this long, from the order to the drained GPU. */
 void gs_step_usage_evicted(struct gs_step_usage *usage, uint64_t ns);

@@ -188,12 +188,12 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms, 
 		fd = -1;
 		goto fail;
 	}
-	c->grant =
-		(struct gs_client_grant) { msg.welcome.reservation,    msg.welcome.context_memory,
-					   msg.welcome.absent,         msg.welcome.gpu,
-					   msg.welcome.signal,         msg.welcome.untracked,
-					   msg.welcome.variant_min_us, msg.welcome.machine_code,
-					   msg.welcome.one_context };
+	c->grant = (struct gs_client_grant) {
+		msg.welcome.reservation, msg.welcome.context_memory, msg.welcome.absent,
+		msg.welcome.gpu,         msg.welcome.signal,         msg.welcome.untracked,
+		msg.welcome.variants,    msg.welcome.variant_min_us, msg.welcome.machine_code,
+		msg.welcome.one_context,
+	};
 	gs_msg_limit(sock, REPLY_TIMEOUT_NS, NULL);
 	pthread_mutex_lock(&c->request);
 	old = atomic_exchange(&c->sock, sock);
@@ -325,23 +325,38 @@ int gs_client_request_priority(struct gs_client *c, uint32_t kind, uint32_t prio
 	return 1;
 }
 
+/* Only to a daemon that knows of it and keeps up with reading.  Never waits.  -1: not sent. */
+static int tell_if_read(struct gs_client *c, const struct gs_msg *msg, const uint32_t *known)
+{
+	int unread, rc = -1;
+
+	if (pthread_mutex_trylock(&c->request) != 0)
+		return -1; /* it has been asked, and not answered yet */
+	if (c->sock >= 0 && *known && ioctl(c->sock, SIOCOUTQ, &unread) == 0 && unread < UNREAD_MAX)
+		rc = gs_msg_send(c->sock, msg, -1);
+	pthread_mutex_unlock(&c->request);
+	return rc;
+}
+
 int gs_client_untracked(struct gs_client *c, uint64_t launched,
 			const struct gs_untracked *untracked, uint32_t count)
 {
 	struct gs_msg msg;
-	int unread, rc = -1;
 
 	gs_msg_init(&msg, GS_MSG_UNTRACKED, 0);
 	msg.untracked.launched = launched;
 	msg.untracked.count = count;
 	memcpy(msg.untracked.kernel, untracked, count * sizeof(*untracked));
-	if (pthread_mutex_trylock(&c->request) != 0)
-		return -1; /* it has been asked, and not answered yet */
-	if (c->sock >= 0 && c->grant.untracked && ioctl(c->sock, SIOCOUTQ, &unread) == 0 &&
-	    unread < UNREAD_MAX)
-		rc = gs_msg_send(c->sock, &msg, -1);
-	pthread_mutex_unlock(&c->request);
-	return rc;
+	return tell_if_read(c, &msg, &c->grant.untracked);
+}
+
+int gs_client_variant(struct gs_client *c, const struct gs_msg_variant *variant)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_VARIANT, 0);
+	msg.variant = *variant;
+	return tell_if_read(c, &msg, &c->grant.variants);
 }
 
 void gs_client_doorbell(struct gs_client *c)

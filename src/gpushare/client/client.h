@@ -35,6 +35,7 @@ struct gs_client_grant {
 	uint32_t gpu;
 	uint32_t signal;         /* enum gs_signal: how a kernel is to be told to leave */
 	uint32_t untracked;      /* 1: the daemon takes gs_client_untracked() */
+	uint32_t variants;       /* 1: and gs_client_variant() */
 	uint32_t variant_min_us; /* a longer kernel is worth a variant; 0: any, at once */
 	uint32_t machine_code;   /* enum gs_machine_code: which get one made of machine code */
 	uint32_t one_context;    /* 1: all clients of the GPU share one context (MPS) */
@@ -107,6 +108,9 @@ int gs_client_request_priority(struct gs_client *client, uint32_t kind, uint32_t
  */
 int gs_client_untracked(struct gs_client *client, uint64_t launched,
 			const struct gs_untracked *untracked, uint32_t count);
+
+/* What is known by now of an announced kernel's variant; see GS_MSG_VARIANT.  As above. */
+int gs_client_variant(struct gs_client *client, const struct gs_msg_variant *variant);
 
 /* A slot wants the GPU. */
 void gs_client_doorbell(struct gs_client *client);

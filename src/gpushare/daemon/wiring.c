@@ -31,6 +31,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_KERNEL] = gs_on_kernel,
 	[GS_MSG_TIME] = gs_on_time,
 	[GS_MSG_UNTRACKED] = gs_on_untracked,
+	[GS_MSG_VARIANT] = gs_on_variant,
 	[GS_MSG_PRIORITY_REQUEST] = gs_on_priority_request,
 	[GS_MSG_DOORBELL] = gs_on_doorbell,
 	[GS_MSG_REGISTER] = gs_on_register,

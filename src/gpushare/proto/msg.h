@@ -124,6 +124,18 @@ enum gs_machine_code { GS_MACHINE_VERIFIED, GS_MACHINE_ALL, GS_MACHINE_NO, GS_MA
 		"verified", "all", "no" \
 	} /* in that order */
 
+/* VARIANT.made_of: what a kernel's variant was made of. */
+enum gs_made_of {
+	GS_MADE_OF_NOTHING, /* there is none */
+	GS_MADE_OF_PTX,
+	GS_MADE_OF_MACHINE_CODE,
+	GS_MADE_OF_PROGRAM, /* it was in the program's own module (gpushare-nvcc) */
+	GS_MADE_OF_COUNT
+};
+
+/* VARIANT.since is seconds of the epoch, and none is later. */
+#define GS_SINCE_MAX (UINT64_C(1) << 40)
+
 /*
  * WELCOME.signal: how a kernel's workers learn that they must leave. AUTO: by the proxy where it
  * costs nothing, otherwise by a memory operation.

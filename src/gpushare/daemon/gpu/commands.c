@@ -97,6 +97,38 @@ int gs_command_announce(struct gs_arbiter *a, struct gs_step_usage *usage,
 	return n.rc;
 }
 
+struct variant {
+	struct gs_step_usage *usage;
+	const struct gs_kernel_map *kernels;
+	const struct gs_msg_variant *told;
+};
+
+static void do_variant(struct gs_gpu *gpu, void *arg)
+{
+	const struct variant *v = arg;
+	const struct gs_msg_variant *told = v->told;
+	struct gs_step_usage_variant is = {
+		.made_of = told->made_of,
+		.at_once = told->at_once,
+		.since_s = (int64_t)told->since,
+		.written_ps = told->written_ps,
+		.variant_ps = told->variant_ps,
+		.blocks = told->blocks,
+		.block_ns = told->block_ns,
+	};
+
+	(void)gpu;
+	gs_step_usage_variant(gs_step_usage_kernel(v->usage, v->kernels, told->number), &is);
+}
+
+void gs_command_variant(struct gs_arbiter *a, struct gs_step_usage *usage,
+			const struct gs_kernel_map *kernels, const struct gs_msg_variant *variant)
+{
+	struct variant v = { .usage = usage, .kernels = kernels, .told = variant };
+
+	gs_arbiter_call(a, do_variant, &v);
+}
+
 struct expect {
 	uint64_t *tpt_ps;
 	uint64_t is;

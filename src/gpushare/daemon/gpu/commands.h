@@ -31,6 +31,10 @@ int gs_command_announce(struct gs_arbiter *arbiter, struct gs_step_usage *usage,
 			struct gs_kernel_map *kernels, const struct gs_msg_kernel *kernel,
 			uint64_t key);
 
+/* What is known of such a kernel's variant; of one that is not listed nothing is kept. */
+void gs_command_variant(struct gs_arbiter *arbiter, struct gs_step_usage *usage,
+			const struct gs_kernel_map *kernels, const struct gs_msg_variant *variant);
+
 /* What a block-task of that kernel takes until its launches tell better, ps. */
 void gs_command_expect(struct gs_arbiter *arbiter, struct gs_kernel_map *kernels, uint32_t kernel,
 		       uint64_t tpt_ps);

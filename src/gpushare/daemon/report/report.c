@@ -13,6 +13,7 @@
 #include "gpushare/daemon/report/report_json.h"
 #include "gpushare/daemon/report/report_unmanaged.h"
 #include "gpushare/metrics/metrics.h"
+#include "gpushare/proto/msg.h"
 
 #define MIB 1048576.0
 #define GIB 1073741824.0
@@ -36,6 +37,13 @@ const char *gs_report_reason(uint32_t reason)
 	return reason < sizeof(words) / sizeof(words[0]) ? words[reason] : "?";
 }
 
+const char *gs_report_made_of(uint32_t made_of)
+{
+	static const char *const names[GS_MADE_OF_COUNT] = { "", "PTX", "machine code", "program" };
+
+	return made_of < GS_MADE_OF_COUNT ? names[made_of] : "?";
+}
+
 void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t peak,
 		    uint64_t reserved)
 {
@@ -45,6 +53,7 @@ void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t
 	row->turnaround_ms = (double)t->turnaround_ns / 1e6;
 	row->ntt = gs_ntt_so_far(row->turnaround_ms, row->active_ms);
 	row->preemptions = t->preemptions;
+	row->evictable_pct = gs_step_usage_evictable_pct(&t->time);
 	gs_step_usage_quantiles(t);
 	row->evict_p50_us = t->p50_us;
 	row->evict_p99_us = t->p99_us;

@@ -90,6 +90,7 @@ void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, cha
 
 /* Words for a kernel's form and for why it stays as it is. */
 const char *gs_report_transform(uint32_t transform);
+const char *gs_report_made_of(uint32_t made_of); /* "" for nothing */
 const char *gs_report_reason(uint32_t reason);
 
 #endif

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,10 +47,15 @@ static struct row row_of(const struct gs_report_kernels_of *s, const struct gs_s
 		.step = s->step,
 		.kernel = k->name,
 		.transform = gs_report_transform(k->transform),
+		.made_of = gs_report_made_of(k->variant.made_of),
+		.since = k->variant.since_s,
+		.cost = gs_step_usage_cost(&k->variant),
 		.registers = k->registers,
 		.launches = k->launches,
 		.gpu_ms = ms(k->time.gpu_ns),
 		.task_ns = per((double)k->tasks_ns, (double)k->tasks),
+		.block_us = k->variant.block_ns ? (double)k->variant.block_ns / 1e3 : NAN,
+		.waves = gs_step_usage_waves(&k->variant),
 		.alone_ms = ms(k->alone_ns),
 		.mean_ms = per(ms(k->turnaround_ns), (double)k->finished),
 		.unevictable = k->time.unevictable,
@@ -72,11 +78,12 @@ static void add(struct sum *to, const struct gs_step_usage *t)
 	to->gpu_ms += ms(t->time.gpu_ns);
 	to->unevictable_ms += ms(t->time.unevictable_ns);
 	to->unevictable_pct = 100 * per(to->unevictable_ms, to->gpu_ms);
+	to->evictable_pct = to->gpu_ms > 0 ? 100 - to->unevictable_pct : NAN;
 }
 
 static int add_up(struct sums *sums, const struct gs_report_kernels_of *step, size_t n)
 {
-	struct sum all = { .job = "all" };
+	struct sum all = { .job = "all", .evictable_pct = NAN };
 
 	sums->n = 0;
 	sums->sum = calloc(n + 1, sizeof(*sums->sum));

@@ -120,6 +120,7 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 	msg.welcome.one_context = conn->d->config->isolation == GS_ISOLATION_MPS;
 	msg.welcome.variant_min_us = (uint32_t)(conn->d->config->variant_min_ns / GS_NS_PER_US);
 	msg.welcome.untracked = 1;
+	msg.welcome.variants = 1;
 	msg.welcome.reservation = step->reservation;
 	msg.welcome.gpu_memory = conn->device->memory;
 	msg.welcome.context_memory = conn->d->config->context_memory;
@@ -274,6 +275,21 @@ int gs_on_untracked(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	gs_command_untracked(conn->device->arbiter, conn->client, &msg->untracked);
+	return 0;
+}
+
+int gs_on_variant(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	const struct gs_msg_variant *v = &msg->variant;
+
+	(void)fd;
+	if (gs_connection_is_client(conn, msg) < 0)
+		return -1;
+	if (v->made_of >= GS_MADE_OF_COUNT || v->since > GS_SINCE_MAX) {
+		gs_complain("%s: closed: VARIANT of what there is not", conn->who);
+		return -1;
+	}
+	gs_command_variant(conn->device->arbiter, &conn->step->live, conn->registration.kernels, v);
 	return 0;
 }
 

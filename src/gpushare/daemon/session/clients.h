@@ -5,7 +5,7 @@
 
 #include "gpushare/daemon/base/connection.h"
 
-gs_handler gs_on_hello, gs_on_kernel, gs_on_time, gs_on_untracked, gs_on_doorbell;
+gs_handler gs_on_hello, gs_on_kernel, gs_on_time, gs_on_untracked, gs_on_variant, gs_on_doorbell;
 
 /* A client whose memory is on the host: it has no turn, and keeps its page. */
 void gs_client_park(struct gs_connection *conn);
