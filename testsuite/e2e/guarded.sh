@@ -77,7 +77,7 @@ check "$many blocks, every ms" forced 1 2 "$many" 1 once
 names_the_form() {
 	kernels --json | python3 -c 'import json, sys
 rows = json.load(sys.stdin)["kernels"]
-assert [(r["kernel"], r["transform"]) for r in rows] == [("guarded", "guarded")], rows' && kernels | grep -E 'guarded.*guarded'
+assert [(r["kernel"], r["transform"], r["made_of"]) for r in rows] == [("guarded", "guarded", "PTX")] and rows[0]["since"] > 1.7e9, rows' && kernels | grep -E 'guarded.*guarded'
 }
 check "gpusharectl kernels names the form" names_the_form
 restarted() {

@@ -34,7 +34,7 @@ end_low() {
 # Nobody shares the GPU, so nobody would gain.
 alone() {
 	begin_low && until_true 20 computes 500 "$last" low
-	end_low && kernel 'k["transform"] == "as is" and k["reason"].startswith("has no variant yet")' || { cat "$TMP/low.out" "$TMP/log"; return 1; }
+	end_low && kernel 'k["transform"] == "as is" and k["reason"].startswith("has no variant yet") and k["made_of"] is k["since"] is k["cost"] is None and k["waves"] > 1' || { cat "$TMP/low.out" "$TMP/log"; return 1; }
 }
 # A launch gets its kernel a variant only if the GPU is shared when it comes: so there is a client that has it until the variant is ready.
 # After that whoever comes finds the low one's kernel on the GPU, nearly always.
@@ -53,7 +53,18 @@ beside() {
 	done
 	end_low || rc=6
 	[ $rc = 0 ] || { echo "rc $rc"; cat "$TMP/low.out" "$TMP/high.out" "$TMP/shim.log"; return $rc; }
-	kernel 'k["transform"] == "persistent" and k["reason"] == "none" and 1 <= k["unevictable"] < k["launches"]'
+	kernel 'k["transform"] == "persistent" and k["reason"] == "none" and 1 <= k["unevictable"] < k["launches"]' || return 1
+	kernel 'k["made_of"] == "PTX" and k["since"] > 1.7e9 and k["waves"] > 1 and 0 < k["block_us"] < 1000 * k["alone_ms"]' || return 1
+	kernel 'k["cost"] is None or k["cost"] > 0' && parts_agree
+}
+# What can leave and what cannot is all of the step's GPU time.
+parts_agree() {
+	{ t 5 gpusharectl report --json --job "$(newest_job low)" && t 5 gpusharectl kernels --json --job "$(newest_job low)"; } | python3 -c 'import json, sys
+report, end = json.JSONDecoder().raw_decode(text := sys.stdin.read())
+jobs = json.loads(text[end:])["jobs"]
+assert 0 < report[0]["evictable_pct"] < 100, report
+assert abs(report[0]["evictable_pct"] + jobs[0]["unevictable_pct"] - 100) < 0.01, (report, jobs)
+assert abs(report[0]["evictable_pct"] - jobs[0]["evictable_pct"]) < 0.01, (report, jobs)'
 }
 said() { grep -E 'kernel lazy: its variant is ready after [0-9]+ us$' "$TMP/shim.log"; }
 

@@ -60,6 +60,15 @@ evicted() {
 	grep -E '_Z5twicePii: persistent, launches 1 \(1 evictable\), evictions [1-9]' err
 }
 [ -e "$BUILD/src/device/cudart/.libs/libcudart.so.13" ] && check "that is evicted on the emulated device" evicted
+reported() { # the shim makes no variant where the program has brought one
+	own_daemon
+	write_conf 256M "Gpu=0 Memory=256M" Policy=rr && start_daemon || return 1
+	LD_LIBRARY_PATH=$BUILD/src/device/cudart/.libs t 60 gpusharectl run --shares 20 --mem 64M --force-evict-ms 1 -- ./one || return 1
+	t 5 gpusharectl kernels --json --job "$(newest_job)" | python3 -c 'import json, sys
+rows = json.load(sys.stdin)["kernels"]
+assert [(r["kernel"], r["transform"], r["made_of"]) for r in rows] == [("_Z5twicePii", "persistent", "program")], rows' && stop_daemon
+}
+[ -e "$BUILD/src/device/cudart/.libs/libcudart.so.13" ] && check "and that gpusharectl kernels reports as the program's" reported
 cubin() { "$NVCC" -arch=sm_90 -cubin -o one.cubin one.cu && has one.cubin _Z5twicePii && has one.cubin _Z5twicePii__gpushare_p; }
 check "machine code: the original and the variant" cubin
 forms() {

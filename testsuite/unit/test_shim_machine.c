@@ -253,6 +253,7 @@ static void assert_is_guarded(const struct shim_code *code, const char *name, en
 
 	assert_non_null(v);
 	assert_int_equal(v->transform, PTX_TRANSFORM_GUARDED);
+	assert_int_equal(v->made_of, GS_MADE_OF_MACHINE_CODE);
 	assert_int_equal(
 		cubin_guard_kernel(several, several_size, name, kind, clusters, &want, NULL), 1);
 	m = is_ours(v->f);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a slot and a kernel's record say for the report: why a launch cannot be evicted, how many
- * registers there are. */
+ * registers there are, and what is known of its variant and its long launches. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "common/clock.h"
 #include "device/shim/base/shim.h"
+#include "device/shim/launch/facts.h"
+#include "device/shim/variant/variant.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -303,6 +306,112 @@ static void test_registers(void **unused)
 	shim_slot[SHIM_FN_cuFuncGetAttribute] = attribute;
 }
 
+/* ---- variants and long launches ---- */
+
+#define AT_ONCE (FAKE_SMS * FAKE_BLOCKS_PER_SM)
+#define FACTS_GRID 24 /* 3 waves, and a size of its own: nothing else learns of it */
+
+static void facts_of(const struct shim_kernel *k, struct gs_msg_variant *is)
+{
+	assert_int_equal(shim_facts_of(k->code, is), 1);
+	assert_int_equal(is->number, k->code->number);
+}
+
+static struct shim_time *its_time(struct shim_kernel *k, unsigned int grid)
+{
+	return shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, grid);
+}
+
+/* Block time and waves are of the last launch that was long, as it was predicted... */
+static void test_of_a_long_launch(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_time *t = its_time(k, FACTS_GRID);
+	uint64_t before = (uint64_t)time(NULL);
+	struct gs_msg_variant is;
+
+	(void)unused;
+	shim_session()->variant_min_ns = GS_NS_PER_MS;
+	k->code->facts = (struct shim_facts) { 0 };
+	t->tpt_ps = 9 * GS_NS_PER_MS * 1000 / FACTS_GRID;
+	t->due = 0;
+	assert_int_equal(launch(kernel, FACTS_GRID), CUDA_SUCCESS);
+	assert_int_equal(newest_flags() & 0xff, GS_SLOT_EVICTABLE);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	facts_of(k, &is);
+	assert_int_equal(is.blocks, FACTS_GRID);
+	assert_int_equal(is.at_once, AT_ONCE);
+	assert_in_range(is.block_ns, 2999000, 3000000);
+	assert_int_equal(is.made_of, GS_MADE_OF_PTX);
+	assert_in_range(is.since, before, before + 60);
+	/* A short one changes nothing. */
+	t->tpt_ps = GS_NS_PER_MS * 1000 / FACTS_GRID / 2;
+	t->due = 0;
+	assert_int_equal(launch(kernel, FACTS_GRID), CUDA_SUCCESS);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	facts_of(k, &is);
+	assert_in_range(is.block_ns, 2999000, 3000000);
+	t->tpt_ps = t->due = 0;
+	shim_session()->variant_min_ns = 0;
+}
+
+/* ...or, if nothing was known of it, as it was timed. */
+static void test_of_a_first_launch(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_time *t = its_time(k, 4);
+	struct gs_msg_variant is;
+
+	(void)unused;
+	k->code->facts = (struct shim_facts) { 0 };
+	t->tpt_ps = t->due = t->again = 0;
+	assert_int_equal(launch(kernel, 4), CUDA_SUCCESS);
+	assert_int_equal(k->code->facts.blocks, 0);
+	fake_driver_takes(5);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	fake_driver_takes(0);
+	EVENTUALLY(k->code->facts.blocks);
+	facts_of(k, &is);
+	assert_int_equal(is.blocks, 4);
+	assert_int_equal(is.at_once, AT_ONCE);
+	/* They do not fill the GPU, so each takes as long as all of them. */
+	assert_int_equal(is.block_ns, 5 * GS_NS_PER_MS);
+	t->tpt_ps = t->due = 0;
+}
+
+/* What both take is told as it is measured, and told once. */
+static void test_of_the_cost(void **unused)
+{
+	struct shim_kernel *k = shim_kernel_find(kernel);
+	struct shim_context *c = shim_context_current(shim_session());
+	struct gs_msg_variant is;
+
+	(void)unused;
+	k->code->facts.changed = 0;
+	shim_variant_timed(k->code, c, 1, 4711, 1000);
+	shim_variant_timed(k->code, c, 0, 4711, 1200);
+	assert_int_equal(k->code->facts.changed, 1);
+	facts_of(k, &is);
+	assert_int_equal(is.written_ps, 1000);
+	assert_int_equal(is.variant_ps, 1200);
+	shim_variant_in(k->code, c)->cost.dims = 0;
+}
+
+/* A graph has neither blocks nor a variant. */
+static void test_nothing_of_a_graph(void **unused)
+{
+	const CUgraphExec graph = (CUgraphExec)0x91000;
+	struct gs_msg_variant is;
+
+	(void)unused;
+	assert_int_equal(cuGraphLaunch(graph, STREAM), CUDA_SUCCESS);
+	finish_all();
+	assert_int_equal(shim_facts_of(shim_graph_find(graph)->code, &is), 0);
+}
+
 int shim_reports(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +422,10 @@ int shim_reports(void)
 		SHIM(test_of_the_moment),
 		SHIM(test_of_a_graph),
 		SHIM(test_registers),
+		SHIM(test_of_a_long_launch),
+		SHIM(test_of_a_first_launch),
+		SHIM(test_of_the_cost),
+		SHIM(test_nothing_of_a_graph),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

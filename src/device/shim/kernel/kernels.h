@@ -24,6 +24,20 @@ struct shim_variant;
 /* How far the making of a kernel's variants has come. */
 enum shim_build { SHIM_BUILD_NOT, SHIM_BUILD_WANTED, SHIM_BUILD_OVER };
 
+/*
+ * What the reports are told of a kernel beside its form (launch/facts.h).  Each is written alone:
+ * a report may have the waves of one long launch and the block time of the next.
+ */
+struct shim_facts {
+	_Atomic uint64_t since_s; /* of the epoch: when a launch was a variant first; 0: none was */
+	_Atomic uint64_t blocks;  /* of the last long launch; 0: there was none */
+	_Atomic uint64_t block_ns;  /* what one of them takes */
+	_Atomic uint64_t occupancy; /* the last that was asked for: threads of a block, dynamic
+				       shared memory, blocks of an SM */
+	_Atomic uint32_t at_once;   /* blocks of that launch that the GPU holds at once */
+	_Atomic uint32_t changed;   /* the daemon has not been told */
+};
+
 /* A kernel of a module: what is the same under all of its handles.  Also a graph's. */
 struct shim_code {
 	char *name;
@@ -37,6 +51,7 @@ struct shim_code {
 	_Atomic uint32_t reason;    /* enum ptx_reason: why there is none */
 	_Atomic uint32_t build;     /* enum shim_build */
 	_Atomic int cache_config; /* CUfunc_cache, as the program has set it last; 0: it has not */
+	struct shim_facts facts;
 };
 
 /* A handle to a kernel, or an executable graph. */

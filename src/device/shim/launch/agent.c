@@ -13,6 +13,7 @@
 #include "device/shim/launch/evict.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/launch/grant.h"
+#include "device/shim/launch/facts.h"
 #include "device/shim/launch/untracked.h"
 
 /* How long the daemon does not hear of launches without a slot, at first and at most; how long it
@@ -28,7 +29,7 @@ struct agent {
 	struct shim_session *session;
 	struct shim_evictor evictor;
 	uint32_t heard;             /* the doorbell at the last look */
-	uint64_t tell_ns;           /* when the daemon is told of untracked launches next */
+	uint64_t tell_ns;           /* when the daemon is told of launches next */
 	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
 	int tell_anyway;            /* the daemon is a new one */
 	uint64_t reconnect_ns;      /* not before */
@@ -85,13 +86,14 @@ static void keep_connection(struct agent *a)
 	shim_log("managed again");
 }
 
-static void tell_of_untracked(struct agent *a)
+static void tell_of_launches(struct agent *a)
 {
 	uint64_t now = gs_clock_ns();
 
 	if (now < a->tell_ns)
 		return;
-	if (shim_untracked_tell(a->session, a->tell_anyway) == 0)
+	if (shim_untracked_tell(a->session, a->tell_anyway) == 0 &&
+	    shim_facts_tell(a->session, a->tell_anyway) == 0)
 		a->tell_anyway = 0;
 	a->tell_ns = now + a->tell_step_ns;
 	if (a->tell_step_ns < TELL_NS)
@@ -103,7 +105,8 @@ static void tell_of_the_last(struct shim_session *s)
 	static const struct timespec nap = { 0, GS_NS_PER_MS };
 	uint64_t until = gs_clock_ns() + TELL_LAST_NS;
 
-	while (shim_untracked_tell(s, 1) < 0 && s->connected && gs_clock_ns() < until)
+	while ((shim_untracked_tell(s, 1) < 0 || shim_facts_tell(s, 0) < 0) && s->connected &&
+	       gs_clock_ns() < until)
 		nanosleep(&nap, NULL);
 }
 
@@ -147,7 +150,7 @@ static void *run(void *arg)
 		if (gs_page_load(s->page->heard) != doorbell)
 			gs_page_store(s->page->heard, doorbell);
 		keep_connection(&a);
-		tell_of_untracked(&a);
+		tell_of_launches(&a);
 		if (!stay_awake(&a, doorbell))
 			gs_page_wait(s->page, doorbell, nap);
 	}

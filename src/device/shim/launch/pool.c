@@ -10,6 +10,7 @@
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/marker.h"
+#include "device/shim/launch/facts.h"
 #include "device/shim/launch/untracked.h"
 
 #define FULL_POOL_NAP_NS 20000
@@ -66,8 +67,10 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 	uint64_t ps = (uint64_t)((double)ns * 1e3 / (double)l->tasks), was;
 
 	was = shim_time_learn(l->time, ps, l->watch.sampled, shared, beside);
-	if (!beside)
+	if (!beside) {
 		shim_variant_timed(l->kernel->code, l->ctx, !l->as.variant, l->time->dims, ps);
+		shim_facts_launch(shim_session_peek(), l->kernel->code, l->nt, l->at_once, ns);
+	}
 	if (was)
 		shim_untracked_longer(was, l->time->tpt_ps);
 	if (l->time->tpt_ps)

@@ -98,6 +98,7 @@ struct shim_launch {
 	struct shim_kernel *kernel;
 	struct shim_time *time; /* of its blocks' shape */
 	uint64_t nt, tasks;     /* as the request has them */
+	uint32_t at_once;       /* blocks that the GPU holds at once, as written; 0: not known */
 	uint8_t evictable;
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
 	uint8_t beside;     /* enum gs_beside, as it went out */

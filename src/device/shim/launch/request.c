@@ -9,6 +9,7 @@
 
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
+#include "device/shim/launch/facts.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/variant/build.h"
@@ -89,7 +90,8 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
 				uint32_t threads, const struct shim_request *r)
 {
-	uint32_t variant = fitting(v->f, threads, r), own = fitting(k->original, threads, r);
+	uint32_t variant = fitting(v->f, threads, r),
+		 own = shim_facts_blocks(k, threads, r->shared);
 
 	if (!ptx_variant_costs_blocks(own, variant))
 		return variant;
@@ -276,6 +278,19 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->as.transform->skip_ns(l) + SIGNAL_NS;
 }
 
+/* Of a launch that is long, or may be, the reports say how many waves it has. */
+static void note(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r,
+		 uint64_t takes_ns)
+{
+	l->at_once = 0;
+	if (r->graph || (takes_ns && takes_ns <= s->variant_min_ns))
+		return;
+	l->at_once =
+		(uint32_t)l->ctx->sms *
+		shim_facts_blocks(l->kernel, r->block[0] * r->block[1] * r->block[2], r->shared);
+	shim_facts_launch(s, l->kernel->code, l->nt, l->at_once, takes_ns);
+}
+
 void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 			  struct shim_kernel *k, const struct shim_request *r)
 {
@@ -293,6 +308,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	l->nt = shim_request_tasks(r);
 	l->tasks = r->tasks;
 	l->watch.sampled = shim_time_take(r->time, n, takes_ns, gs_page_load(s->page->shared) != 0);
+	note(s, l, r, takes_ns);
 	why = block(s, l, r);
 	l->evictable = why == PTX_REASON_NONE;
 	if (why == PTX_REASON_NOT_BUILT) {
@@ -302,6 +318,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	}
 	if (l->evictable) {
 		atomic_fetch_add(&k->evictable_launches, 1);
+		shim_facts_used(k->code);
 	} else {
 		l->as.variant = NULL;
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);

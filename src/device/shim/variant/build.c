@@ -91,6 +91,7 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 	v->by_cluster = made->by_cluster;
 	v->group = made->group;
 	v->whole_warps = made->whole_warps;
+	v->made_of = made->made_of;
 	v->params = made->params;
 	made->params = (struct shim_layout) { 0 };
 	v->local_bytes = shim_local_bytes(v->f);

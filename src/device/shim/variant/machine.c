@@ -149,6 +149,7 @@ static enum ptx_reason make(const struct shim_recipe *r, const uint8_t *code, si
 		made->bytes = g.image;
 		made->len = g.size;
 		made->transform = PTX_TRANSFORM_GUARDED;
+		made->made_of = GS_MADE_OF_MACHINE_CODE;
 		why = PTX_REASON_NONE;
 	} else if (rc == 1) {
 		free(g.image);

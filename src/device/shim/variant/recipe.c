@@ -196,6 +196,7 @@ static void fill(const struct work *w, struct ptx_transformed *t, struct shim_ma
 			      t->len < 4 ? t->len : 4) != 0;
 	made->max_registers = max_registers(w->ptx.options);
 	made->transform = k->transform;
+	made->made_of = GS_MADE_OF_PTX;
 	made->params =
 		(struct shim_layout) { k->nparam, k->param_offset, k->param_size, k->ctl_offset };
 	made->whole_warps = k->whole_warps;

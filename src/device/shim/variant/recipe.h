@@ -32,7 +32,7 @@ struct shim_made {
 	int from_cache;
 	enum ptx_transform_kind transform;
 	struct shim_layout params;
-	uint8_t by_cluster, group, whole_warps; /* as in struct shim_variant */
+	uint8_t by_cluster, group, whole_warps, made_of; /* as in struct shim_variant */
 };
 
 /*

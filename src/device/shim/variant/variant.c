@@ -35,6 +35,7 @@ void shim_variant_add(struct shim_code *code, struct shim_variant *v)
 	while (!atomic_compare_exchange_weak(&code->variants, &v->next, v))
 		;
 	code->transform = v->transform;
+	code->facts.changed = 1;
 	if (code->module)
 		code->module->whole = 1;
 	if (s)
@@ -102,6 +103,7 @@ static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transfo
 	v->ctx = c;
 	v->f = f;
 	v->transform = kind;
+	v->made_of = GS_MADE_OF_PROGRAM;
 	/* Machine code does not say whether it needs that. */
 	v->whole_warps = kind == PTX_TRANSFORM_PERSISTENT;
 	v->local_bytes = shim_local_bytes(f);
@@ -239,7 +241,7 @@ void shim_variants_unloaded(const void *module)
 
 /* ---- what they cost ------------------------------------------------------------------ */
 
-void shim_variant_timed(const struct shim_code *code, const struct shim_context *c, int as_written,
+void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps)
 {
 	struct shim_variant *v = shim_variant_in(code, c);
@@ -255,6 +257,7 @@ void shim_variant_timed(const struct shim_code *code, const struct shim_context 
 	mean = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
 	old = *mean;
 	*mean = old ? (3 * old + ps) / 4 : ps;
+	code->facts.changed = 1;
 }
 
 int shim_variant_pays(const struct shim_variant *v, int urgent)

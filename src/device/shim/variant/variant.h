@@ -36,6 +36,7 @@ struct shim_variant {
 	uint8_t by_cluster;   /* guarded: it asks by cluster, not by block... */
 	uint8_t group;        /* ...and by 2^group of them (device/ptx/guard.h) */
 	uint8_t whole_warps;  /* it wants blocks whose warps are rows of threads (transform.h) */
+	uint8_t made_of;      /* enum gs_made_of */
 	uint32_t local_bytes; /* local memory of a thread */
 	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM
 	 * (request.c). */
@@ -78,7 +79,7 @@ void shim_variants_unloaded(const void *module);
  * A launch of that shape, undisturbed, took so long per block-task; v NULL: as written, in that
  * context.
  */
-void shim_variant_timed(const struct shim_code *code, const struct shim_context *c, int as_written,
+void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps);
 
 /* Is it worth launching?  urgent: somebody waits for the GPU. */
