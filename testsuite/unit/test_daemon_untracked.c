@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -170,6 +173,67 @@ static void welcome_says_so(void **state)
 	close(own);
 }
 
+/* ---- a daemon of an earlier version, or of this one ---- */
+
+struct older {
+	int listening;
+	uint32_t variants; /* what its WELCOME says */
+	uint32_t got;      /* the type of what came first after HELLO */
+};
+
+static void *serve_one(void *arg)
+{
+	struct older *o = arg;
+	int sock = accept(o->listening, NULL, NULL), fd = -1;
+	struct gs_page *shared = NULL;
+	struct gs_msg msg;
+
+	if (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, NULL) == 1) {
+		gs_msg_init(&msg, GS_MSG_WELCOME, msg.header.tag);
+		msg.welcome.variants = o->variants;
+		msg.welcome.untracked = 1;
+		fd = gs_page_create(&shared, NULL);
+		gs_msg_send(sock, &msg, fd);
+		if (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, NULL) == 1)
+			o->got = msg.header.type;
+		gs_page_unmap(shared);
+		close(fd);
+	}
+	close(sock);
+	return NULL;
+}
+
+/* A daemon gets VARIANT only if it has said that it takes it. */
+static void an_older_daemon_gets_none(void **unused)
+{
+	(void)unused;
+	for (uint32_t variants = 0; variants < 2; variants++) {
+		struct older o = { socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), variants, 0 };
+		struct sockaddr_un at = { .sun_family = AF_UNIX };
+		struct gs_client_options options = { .socket = at.sun_path, .program = "newer" };
+		struct gs_msg_variant is = { .number = 1 };
+		struct gs_untracked none = { 0 };
+		struct gs_client *client;
+		struct gs_error err;
+		pthread_t thread;
+
+		snprintf(at.sun_path, sizeof(at.sun_path), "gpushare-older.%d", (int)getpid());
+		unlink(at.sun_path);
+		assert_int_equal(bind(o.listening, (struct sockaddr *)&at, sizeof(at)), 0);
+		assert_int_equal(listen(o.listening, 1), 0);
+		assert_int_equal(pthread_create(&thread, NULL, serve_one, &o), 0);
+		client = gs_client_create(&options);
+		assert_int_equal(gs_client_connect(client, 0, 5000, NULL, &err), 0);
+		assert_int_equal(gs_client_variant(client, &is), variants ? 0 : -1);
+		assert_int_equal(gs_client_untracked(client, 0, &none, 0), 0);
+		pthread_join(thread, NULL);
+		assert_int_equal(o.got, variants ? GS_MSG_VARIANT : GS_MSG_UNTRACKED);
+		gs_client_destroy(client);
+		close(o.listening);
+		unlink(at.sun_path);
+	}
+}
+
 static const struct gs_msg_variant variant = { .number = 1,
 					       .made_of = GS_MADE_OF_MACHINE_CODE,
 					       .since = 1700000000,
@@ -247,9 +311,13 @@ static void variants_that_cannot_be(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(each_is_counted_once),          LIVE(what_cannot_be_is_not_believed),
-		LIVE(nobody_untracked_before_hello), LIVE(welcome_says_so),
-		LIVE(a_variant_is_reported),         LIVE(variants_that_cannot_be),
+		LIVE(each_is_counted_once),
+		LIVE(what_cannot_be_is_not_believed),
+		LIVE(nobody_untracked_before_hello),
+		LIVE(welcome_says_so),
+		cmocka_unit_test(an_older_daemon_gets_none),
+		LIVE(a_variant_is_reported),
+		LIVE(variants_that_cannot_be),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

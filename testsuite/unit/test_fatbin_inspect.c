@@ -189,6 +189,12 @@ static void a_cubin(void **state)
 	assert_non_null(strstr(
 		text,
 		"whole_grid: as is, is machine code without PTX, and its code synchronises the whole grid; machine code sm_90\n"));
+	/* How it is launched the code does not say. */
+	assert_non_null(strstr(
+		text,
+		"dependent: guarded, from its machine code; machine code sm_90; guard maxb, maxt; as written where it is launched with programmatic dependent launch\n"));
+	assert_true(json_is_true(json_object_get(kernel(r, "dependent"), "uses_pdl")));
+	assert_null(json_object_get(kernel(r, "add"), "uses_pdl"));
 	assert_non_null(strstr(text, "5 of 8 kernels can leave"));
 	free(text);
 	json_decref(r);

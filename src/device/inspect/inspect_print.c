@@ -80,6 +80,8 @@ static void put_kernel(FILE *to, const json_t *k)
 	put_archs(to, k, "machine_code", "machine code");
 	put_archs(to, k, "guards", "guard");
 	put_archs(to, k, "shipped", "ships variants:");
+	if (strcmp(word(k, "form"), "as is") != 0 && json_is_true(json_object_get(k, "uses_pdl")))
+		fputs("; as written where it is launched with programmatic dependent launch", to);
 	fputc('\n', to);
 }
 

@@ -11,6 +11,8 @@ void machine_add_guards(json_t *k, const struct cubin_kernel *facts, const struc
 {
 	json_t *guards = json_object_get(k, "guards");
 
+	if (facts->uses & CUBIN_USES_PDL)
+		json_object_set_new(k, "uses_pdl", json_true());
 	if (json_array_size(guards))
 		return;
 	if (facts->reason != CUBIN_REASON_NONE) {
