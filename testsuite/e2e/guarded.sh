@@ -92,7 +92,7 @@ restarted() {
 	rm "$TMP/more"
 	wait $step
 	cat "$TMP/out"
-	grep -qx 'guarded: right' "$TMP/out"
+	grep -qx 'guarded: right' "$TMP/out" && names_the_form # the new daemon has been told all of it again
 }
 check "a daemon that is killed and started again goes on with it" restarted
 check "no kernel was waited for in vain" lacks 'have not left' "$TMP/log"

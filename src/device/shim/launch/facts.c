@@ -91,8 +91,9 @@ static void tell_of(struct shim_kernel *k, void *user)
 	struct shim_facts *f = &k->code->facts;
 	struct gs_msg_variant is;
 
-	if (t->failed || (!atomic_exchange(&f->changed, 0) && !t->anyway))
+	if (t->failed || (!f->changed && !t->anyway))
 		return;
+	f->changed = 0; /* before it is read: what changes meanwhile is told the next time */
 	if (!shim_facts_of(k->code, &is) || gs_client_variant(t->session->client, &is) == 0)
 		return;
 	f->changed = 1;
