@@ -24,9 +24,14 @@
 
 static struct gs_report_row row_of(uint32_t job, const char *step)
 {
-	struct gs_report_row row = {
-		.job = job, .step = step, .user = "ann", .partition = "low", .gpu = 1, .shares = 40
-	};
+	struct gs_report_row row = { .job = job,
+				     .step = step,
+				     .user = "ann",
+				     .partition = "low",
+				     .account = "physics",
+				     .uuid = "GPU-7",
+				     .gpu = 1,
+				     .shares = 40 };
 	struct gs_step_usage t = { .launches = 7,
 				   .turnaround_ns = 306000000,
 				   .active_ns = 300000000,
@@ -282,6 +287,7 @@ static void test_metrics_text(void **unused)
 {
 	struct gs_report_gpu gpu[2] = {
 		{ .gpu = 0,
+		  .uuid = "GPU-6",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "piv", .faults = 2, .evictions = 3, .evict_p99_us = 900 },
 		  .isolation = "contexts",
@@ -290,6 +296,7 @@ static void test_metrics_text(void **unused)
 		  .shares = 100,
 		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
 		{ .gpu = 1,
+		  .uuid = "",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "frs", .faults = 2 },
 		  .isolation = "mps",
@@ -307,16 +314,22 @@ static void test_metrics_text(void **unused)
 	gs_report_fill_moved(&rows[0], &moves);
 	rows[1].user = "a\"b\\c\nd\xff";
 	text = gs_report_metrics(&s);
-	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\"} 0.0009\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\"} 1.5\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
-	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
-				     "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
-	assert_non_null(strstr(text,
-			       "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
-			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 8589934592\n"));
+	assert_non_null(
+		strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\",UUID=\"GPU-6\"} 3\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\",UUID=\"GPU-6\"} 0.0009\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\",UUID=\"\"} 1.5\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\",UUID=\"GPU-6\"} 0.9\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\",UUID=\"\"} 0\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 0.006\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 8589934592\n"));
 	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
 	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
 	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 2);
@@ -349,6 +362,8 @@ static void test_state_lines(void **unused)
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 low \"\"",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"physics",
 	};
 	struct gs_step_info in = { .job_id = 4026531840u,
 				   .step_id = GS_STEP_BATCH,
@@ -364,6 +379,7 @@ static void test_state_lines(void **unused)
 				   .force_ms = GS_FORCE_MS_MAX,
 				   .partition = "low",
 				   .qos = "urgent",
+				   .account = "physics",
 				   .tier = 11 };
 	struct gs_step_info out;
 	char line[GS_STATE_LINE_MAX];
@@ -371,7 +387,7 @@ static void test_state_lines(void **unused)
 	(void)unused;
 	for (int empty = 0; empty < 2; empty++) {
 		if (empty)
-			in.partition[0] = '\0';
+			in.partition[0] = in.account[0] = '\0';
 		assert_true(gs_state_print(&in, line, sizeof(line)) < (int)sizeof(line));
 		assert_int_equal(gs_state_parse(line, &out), 0);
 		assert_int_equal(out.job_id, in.job_id);
@@ -385,6 +401,7 @@ static void test_state_lines(void **unused)
 		assert_int_equal(out.force_ms, GS_FORCE_MS_MAX);
 		assert_string_equal(out.partition, in.partition);
 		assert_string_equal(out.qos, in.qos);
+		assert_string_equal(out.account, in.account);
 		assert_int_equal(out.tier, in.tier);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

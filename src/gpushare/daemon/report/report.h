@@ -16,6 +16,10 @@ struct gs_report_row {
 #define COLUMN(key, type, kind, words) type key;
 #include "gpushare/daemon/report/report.def"
 #undef COLUMN
+	/* Of the metrics only. */
+	const char *account, *uuid; /* "": none, not known */
+	double energy_j;
+	double idle_s; /* since when it has had no work for the GPU; 0: it has some */
 };
 
 /* One GPU, for `gpusharectl status`: status.def says what of it is shown. */
@@ -25,6 +29,7 @@ struct gs_report_gpu {
 	struct gs_arbiter_status arbiter;
 	const char *isolation; /* "contexts" or "mps" */
 	const char *signal;    /* how kernels are told to leave: "proxy/memop" */
+	const char *uuid;      /* "": not known */
 	const char *holder;    /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;

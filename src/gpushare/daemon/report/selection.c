@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "gpushare/daemon/base/device.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory_lease.h"
@@ -27,12 +28,29 @@ static uint64_t peak_of(const struct gs_step *s)
 	return here > before ? here : before;
 }
 
+/* A pause of less is none: kernels that follow each other leave such gaps. */
+#define IDLE_NS (GS_NS_PER_S / 2)
+
+static double idle_s(const struct gs_step *s)
+{
+	uint64_t now = gs_clock_ns(), since;
+
+	if (!s->alloc)
+		return 0;
+	since = s->usage.worked_ns ? s->usage.worked_ns : s->alloc->arrived_ns;
+	return now > since + IDLE_NS ? (double)(now - since) / 1e9 : 0;
+}
+
 void gs_select_row(struct gs_report_row *row, struct gs_step *s, const char *name)
 {
 	row->job = s->info.job_id;
 	row->step = name;
 	row->user = s->user;
 	row->partition = s->info.partition;
+	row->account = s->info.account;
+	row->uuid = s->alloc ? s->alloc->device->uuid : "";
+	row->energy_j = s->energy.mj / 1e3;
+	row->idle_s = idle_s(s);
 	row->gpu = s->info.gpu;
 	row->shares = s->info.shares;
 	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
