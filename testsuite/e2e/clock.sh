@@ -51,7 +51,7 @@ figures() {
 }
 check "figures of the report" figures report
 check "figures of the kernels" figures kernels --job "$(gpusharectl report --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[-1]["job"])')"
-check "the long one was preempted" eval "gpusharectl report | awk '\$4 == \"low\" && \$12 > 0' | grep -c ."
+check "the long one was preempted" eval "gpusharectl report --noheader -o partition,preemptions | awk '\$1 == \"low\" && \$2 > 0' | grep -c ."
 traced() {
 	t 5 gpusharectl trace --json "$TMP/trace.json" && python3 - "$TMP/trace.json" <<-'EOF'
 	import json, sys

@@ -62,6 +62,19 @@ check "the one that sleeps is idle" until_true 20 over gpushare_step_idle_second
 awake() { [ "$(figure gpushare_step_idle_seconds "$busy")" = 0 ]; }
 check "the one that computes is not" awake
 
+# The same for people: since when, whose account, how many joules.
+told() {
+	t 5 gpusharectl status --json >"$TMP/status" && cat "$TMP/status" && t 5 gpusharectl status --format=job,idle_since,account,energy_j >"$TMP/table" && cat "$TMP/table" &&
+		python3 - "$TMP/status" "$busy" "$sleeper" <<-'EOF'
+		import json, sys, time
+		steps = {str(s["job"]): s for s in json.load(open(sys.argv[1]))["steps"]}
+		busy, sleeper = steps[sys.argv[2]], steps[sys.argv[3]]
+		assert busy["idle_since"] is None and busy["energy_j"] > 0, busy
+		assert 2 <= time.time() - sleeper["idle_since"] < 300 and sleeper["account"] == "physics" and sleeper["energy_j"] == 0, sleeper
+	EOF
+}
+check "status says since when it is idle" told
+
 t 10 scancel "$busy"
 check "a job that is over is in no file" until_true 20 mapped "$sleeper"
 t 10 scancel "$sleeper"

@@ -3,12 +3,14 @@
 #ifndef GPUSHARE_CTL_CTL_H
 #define GPUSHARE_CTL_CTL_H
 
+#include <jansson.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/error.h"
 #include "common/options.h"
 #include "gpushare/client/exchange.h"
+#include "gpushare/ctl/columns.h"
 
 struct gs_verb {
 	const char *name;
@@ -17,7 +19,6 @@ struct gs_verb {
 	const char *help;    /* its options, for `gpusharectl VERB --help` */
 	const char *operand; /* what its one operand is; NULL: it takes none */
 	int command;         /* the operand begins a command line, which ends the verb's options */
-	enum gs_query query; /* of a report: what the daemon is asked for */
 	/* argv[0] is the verb; returns the exit status. */
 	int (*run)(const struct gs_verb *verb, const char *socket, int argc, char **argv);
 };
@@ -69,7 +70,44 @@ int gs_ctl_save(const char *path, const char *bytes, size_t size);
 /* Copy it to standard output; the exit status. */
 int gs_ctl_print(const struct gs_ctl_text *text);
 
-/* Ask for a report and copy it to standard output.  The exit status. */
-int gs_ctl_query(const char *socket, enum gs_query what, unsigned job, int json);
+/* ---- tables ---- */
+
+/* What the user wants of a verb's table. */
+struct gs_show {
+	int json, no_header;
+	const char *format, *sort; /* NULL: as the verb has it */
+};
+
+/* Rows of the table of options. */
+#define GS_SHOW_OPTIONS(show) \
+	{ "json", .given = &(show)->json }, { "format", 'o', .text = &(show)->format }, \
+		{ "sort", 'S', .text = &(show)->sort }, \
+	{ \
+		"noheader", .given = &(show)->no_header \
+	}
+
+#define GS_SHOW_HELP \
+	"  -o, --format LIST  these columns, as in job,user:12,ntt; help lists them\n" \
+	"  -S, --sort LIST    by these columns, as in -ntt,job\n" \
+	"      --noheader     without the line of headings\n" \
+	"      --json         print JSON\n"
+
+/*
+ * Are these names of those columns?  -1: go on; else that was all, be it for --format help or for
+ * an error that has been said, and this is the exit status.
+ */
+int gs_ctl_check_show(const struct gs_verb *verb, const struct gs_show *show,
+		      const struct gs_column *columns);
+
+/* Print the rows as a table that fits the terminal.  -1 with the reason. */
+int gs_ctl_show(const struct gs_show *show, const struct gs_column *columns, json_t *rows,
+		struct gs_error *err);
+
+/* The answer to a question, which is JSON; NULL with the reason. */
+json_t *gs_ctl_parse(const struct gs_ctl_text *text, struct gs_error *err);
+json_t *gs_ctl_request(const char *socket, enum gs_query what, unsigned job, struct gs_error *err);
+
+/* Standard output is whole: 0, else the exit status after the reason has been said. */
+int gs_ctl_written(void);
 
 #endif

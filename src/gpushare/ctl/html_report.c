@@ -17,8 +17,7 @@ static int fetch_steps(const char *socket, struct gs_msg *msg, int selects,
 	int sock, rc;
 
 	if (!selects)
-		return gs_ctl_get(socket, GS_QUERY_REPORT, msg->history.job_id,
-				  (int)msg->history.json, text, err);
+		return gs_ctl_get(socket, GS_QUERY_REPORT, msg->history.job_id, text, err);
 	sock = gs_ctl_connect(socket, err);
 	if (sock < 0)
 		return -1;
@@ -79,7 +78,7 @@ int gs_ctl_report_html(const char *socket, struct gs_msg *msg, int selects, cons
 	page.timeline = timeline;
 	out = open_memstream(&text, &size);
 	if (timeline && out && fetch_steps(socket, msg, selects, &steps, &err) == 0 &&
-	    gs_ctl_get(socket, GS_QUERY_MEMORY, 0, 1, &memory, &err) == 0) {
+	    gs_ctl_get(socket, GS_QUERY_MEMORY, 0, &memory, &err) == 0) {
 		page.steps = steps.bytes;
 		page.memory = memory.bytes;
 		rc = gs_html_write(out, &page, &err);

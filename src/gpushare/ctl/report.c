@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "gpushare/ctl/ctl.h"
+#include "gpushare/ctl/layout.h"
 
 static int parse_group(void *of, const char *name, struct gs_error *err)
 {
@@ -23,54 +24,96 @@ static int parse_group(void *of, const char *name, struct gs_error *err)
 	return gs_fail(err, "'%.40s' is neither step, job, user, partition nor gpu", name);
 }
 
-static int query_history(const char *socket, struct gs_msg *msg)
+static int fetch_history(const char *socket, struct gs_msg *msg, struct gs_ctl_text *text,
+			 struct gs_error *err)
 {
-	struct gs_ctl_text text;
-	struct gs_error err;
-	int sock = gs_ctl_connect(socket, &err), rc;
+	int sock = gs_ctl_connect(socket, err), rc;
 
 	if (sock < 0)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_fetch(sock, msg, &text, &err);
+		return -1;
+	rc = gs_ctl_fetch(sock, msg, text, err);
 	close(sock);
-	if (rc < 0)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_print(&text);
-	free(text.bytes);
 	return rc;
+}
+
+/* The columns of a report by groups: the first is what it is by. */
+static const struct gs_column *columns_by(uint32_t group)
+{
+	static const struct gs_column firsts[GS_GROUP_COUNT] = {
+		[GS_GROUP_JOB] = { "job", "JOB", "job id", GS_KIND_COUNT, 1 },
+		[GS_GROUP_USER] = { "user", "USER", "owner", GS_KIND_TEXT, 1 },
+		[GS_GROUP_PARTITION] = { "partition", "PARTITION", "Slurm partition", GS_KIND_TEXT,
+					 1 },
+		[GS_GROUP_GPU] = { "gpu", "GPU", "GPU index", GS_KIND_COUNT, 1 },
+	};
+	static struct gs_column columns[GS_LAYOUT_COLUMNS];
+	size_t n = 1;
+
+	if (group == GS_GROUP_STEP)
+		return gs_columns_steps;
+	columns[0] = firsts[group];
+	for (const struct gs_column *c = gs_columns_groups; c->key && n < GS_LAYOUT_COLUMNS - 1;
+	     c++)
+		columns[n++] = *c;
+	return columns;
+}
+
+static int show_report(const struct gs_show *show, const struct gs_column *columns,
+		       const struct gs_ctl_text *text)
+{
+	struct gs_error err;
+	json_t *rows = gs_ctl_parse(text, &err);
+	int rc;
+
+	if (!rows)
+		return gs_ctl_fail("%s", err.text);
+	rc = gs_ctl_show(show, columns, rows, &err);
+	json_decref(rows);
+	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
 }
 
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	const char *user = "", *partition = "", *html = NULL;
-	int json = 0, selects = 0, status;
+	const struct gs_column *columns;
+	struct gs_show show = { 0 };
+	struct gs_ctl_text text;
+	int selects = 0, status;
+	struct gs_error err;
 	struct gs_msg msg;
 	struct gs_msg_history *request = &msg.history;
 	const struct gs_option options[] = {
 		{ "job", 'j', .number = &request->job_id, .least = 1, .most = UINT32_MAX },
-		{ "json", .given = &json },
 		{ "html", .text = &html },
 		{ "since", .given = &selects, .take = gs_ctl_since, .of = &request->since },
 		{ "user", 'u', .given = &selects, .text = &user },
 		{ "partition", 'p', .given = &selects, .text = &partition },
 		{ "by", .given = &selects, .take = parse_group, .of = &request->group },
+		GS_SHOW_OPTIONS(&show),
 		{ NULL },
 	};
 
 	gs_msg_init(&msg, GS_MSG_HISTORY, 1);
 	status = gs_ctl_options(verb, options, argc, argv);
+	if (status < 0)
+		status = gs_ctl_check_show(verb, &show, columns_by(request->group));
 	if (status >= 0)
 		return status;
 	if (gs_msg_str(request->user, sizeof(request->user), user) < 0 ||
 	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
 		return gs_ctl_usage(verb, "a name is too long");
-	if (html && (json || request->group != GS_GROUP_STEP))
+	if (html && (show.json || request->group != GS_GROUP_STEP))
 		return gs_ctl_usage(verb, "--html goes with neither --json nor --by");
-	request->json = json || html;
+	request->json = 1;
 	if (html)
 		return gs_ctl_report_html(socket, &msg, selects, html);
-	return selects ? query_history(socket, &msg) :
-			 gs_ctl_query(socket, GS_QUERY_REPORT, request->job_id, json);
+	columns = columns_by(request->group);
+	if ((selects ? fetch_history(socket, &msg, &text, &err) :
+		       gs_ctl_get(socket, GS_QUERY_REPORT, request->job_id, &text, &err)) < 0)
+		return gs_ctl_fail("%s", err.text);
+	status = show.json ? gs_ctl_print(&text) : show_report(&show, columns, &text);
+	free(text.bytes);
+	return status;
 }
 
 const struct gs_verb gs_verb_report = {
@@ -83,8 +126,7 @@ const struct gs_verb gs_verb_report = {
 		"      --since TIME      only those that ended since then or have not: 90m, 12h, 7d\n"
 		"                        ago, or 2026-01-31, or 2026-01-31T12:00\n"
 		"      --by WHAT         a line per step, job, user, partition or gpu\n"
-		"      --json            print JSON\n"
-		"      --html FILE       write a page for a browser: timeline, users, memory, steps\n"
+		"      --html FILE       write a page for a browser: timeline, users, memory, steps\n" GS_SHOW_HELP
 		"\n"
 		"--user, --partition, --since and --by ask the history (HistoryFile).\n",
 	.run = run,

@@ -17,7 +17,7 @@ static int get_image(const char *socket, struct gs_trace_image *image, struct gs
 	struct gs_ctl_text text;
 	int rc;
 
-	if (gs_ctl_get(socket, GS_QUERY_TRACE, 0, 0, &text, err) < 0)
+	if (gs_ctl_get(socket, GS_QUERY_TRACE, 0, &text, err) < 0)
 		return -1;
 	rc = gs_trace_unpack(text.bytes, text.size, image, err);
 	free(text.bytes);

@@ -144,6 +144,23 @@ enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct
 	}
 }
 
+int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id)
+{
+	job_step_info_response_msg_t *reply = NULL;
+	int bare = 0;
+
+	if (slurm_get_job_steps(0, job_id, step_id, &reply, SHOW_ALL) != SLURM_SUCCESS)
+		return 0;
+	for (uint32_t i = 0; i < reply->job_step_count; i++) {
+		const job_step_info_t *step = &reply->job_steps[i];
+
+		bare |= step->step_id.job_id == job_id && step->step_id.step_id == step_id &&
+			gs_gres_is_bare(step->tres_per_node, "gpushare");
+	}
+	slurm_free_job_step_info_response_msg(reply);
+	return bare;
+}
+
 static enum gs_jobinfo_answer knock(uint32_t job_id, struct gs_error *err)
 {
 	job_info_msg_t *reply = NULL;

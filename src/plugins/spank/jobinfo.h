@@ -29,6 +29,12 @@ enum gs_jobinfo_answer {
 enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct gs_jobinfo *info,
 				       struct gs_error *err);
 
+/*
+ * 1: the step was asked for with --gres=gpushare and no number, which Slurm takes for one share. 0:
+ * with a number, or slurmctld does not tell.
+ */
+int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id);
+
 /* Wait for up to so long until slurmctld answers about the job, whatever it says.  0, or -1 with
  * the reason. */
 int gs_jobinfo_wait(uint32_t job_id, uint32_t wait_ms, struct gs_error *err);

@@ -65,6 +65,13 @@ struct gs_step_info {
 	int admitted;      /* it has its memory, as the state file remembers */
 };
 
+/* What it has used of its GPU's energy (energy.h). */
+struct gs_step_energy {
+	uint64_t active_ns; /* of the usage, that is in mj already */
+	double mj;
+	int known; /* NVML has told what its GPU uses */
+};
+
 struct gs_step {
 	TAILQ_ENTRY(gs_step) link;
 	struct gs_step_info info;
@@ -76,15 +83,14 @@ struct gs_step {
 	struct event *gone;     /* its registrant's end; NULL: only the sweep sees it */
 	char *dmem_cgroup;      /* its job's, which has the kernel's limit (dmem_steps.h); NULL */
 	uint32_t clients;
+	uint8_t doing; /* enum gs_doing (gpu.h) of its busiest client, as gs_devices_sync() has
+			  found */
 	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
 	uint64_t reported;        /* what the job's AdminComment says already */
 	char killed[192];         /* why gpushared had its job killed, "" */
 	int kill_requested;       /* slurmctld was asked to, and has not refused */
 	struct gs_moves moves;    /* its allocation's, since it began */
-	struct {
-		uint64_t active_ns; /* of the usage, that is in mj already */
-		double mj;
-	} energy;                   /* energy.h */
+	struct gs_step_energy energy;
 	struct gs_step_usage live;  /* the arbiter's, while the step has clients */
 	struct gs_step_usage usage; /* as gs_devices_sync() has copied it */
 };

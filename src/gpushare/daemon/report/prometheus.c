@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The status in Prometheus' text exposition format; see report.h and metrics.def. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,8 +39,11 @@ static void gpu_line(FILE *out, const char *name, const struct gs_report_gpu *g,
 	fprintf(out, "} %.15g\n", value);
 }
 
+/* What is no number has no sample. */
 static void step_line(FILE *out, const char *name, const struct gs_report_row *r, double value)
 {
+	if (isnan(value))
+		return;
 	fprintf(out, "%s{job=\"%u\",", name, r->job);
 	put_label(out, "step", r->step);
 	fputc(',', out);

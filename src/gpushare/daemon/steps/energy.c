@@ -32,6 +32,7 @@ static void give(struct gs_steps *list, const struct gs_device *device, double m
 		if (s->info.gpu == device->index) {
 			s->energy.mj += mj_per_ns * (double)had_since(s);
 			s->energy.active_ns = s->usage.active_ns;
+			s->energy.known = 1;
 		}
 }
 
