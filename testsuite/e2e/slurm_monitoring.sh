@@ -58,7 +58,7 @@ metered() {
 	awk -v j="$joules" -v s="$seconds" 'BEGIN { print j, s, j / s; exit !(j / s > 150 && j / s < 310) }'
 }
 check "it is what the GPU takes, for the time that it had it" metered
-check "the one that sleeps is idle" until_true 20 over gpushare_step_idle_seconds "$sleeper" 2
+check "the one that sleeps is idle" until_true 20 over gpushare_step_idle_seconds "$sleeper" 6
 awake() { [ "$(figure gpushare_step_idle_seconds "$busy")" = 0 ]; }
 check "the one that computes is not" awake
 
@@ -69,8 +69,9 @@ told() {
 		import json, sys, time
 		steps = {str(s["job"]): s for s in json.load(open(sys.argv[1]))["steps"]}
 		busy, sleeper = steps[sys.argv[2]], steps[sys.argv[3]]
+		assert sleeper["reason"].startswith("idle since ") and busy["reason"] is None, (sleeper, busy)
 		assert busy["idle_since"] is None and busy["energy_j"] > 0, busy
-		assert 2 <= time.time() - sleeper["idle_since"] < 300 and sleeper["account"] == "physics" and sleeper["energy_j"] == 0, sleeper
+		assert 5 <= time.time() - sleeper["idle_since"] < 300 and sleeper["account"] == "physics" and sleeper["energy_j"] == 0, sleeper
 	EOF
 }
 check "status says since when it is idle" told

@@ -29,6 +29,20 @@ static uint64_t peak_of(const struct gs_step *s)
 /* A pause of less is none: kernels that follow each other leave such gaps. */
 #define IDLE_NS (GS_NS_PER_S / 2)
 
+/* From then on people are told, who look for a job that holds what others could have. */
+#define IDLE_SAID_S 5
+
+static void say_idle(int64_t since, char *buf, size_t size)
+{
+	time_t t = (time_t)since;
+	struct tm tm;
+
+	if (localtime_r(&t, &tm))
+		strftime(buf, size,
+			 time(NULL) - t < 86400 ? "idle since %H:%M:%S" : "idle since %Y-%m-%d",
+			 &tm);
+}
+
 static double idle_s(const struct gs_step *s)
 {
 	uint64_t now = gs_clock_ns(), since;
@@ -67,6 +81,8 @@ void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct 
 	if (i->priority_set == GS_PRIORITY_REQUESTED && (int64_t)i->priority != s->priority)
 		row->priority_requested = i->priority;
 	gs_step_reason(d, s, text->reason, sizeof(text->reason));
+	if (idle >= IDLE_SAID_S && !*text->reason)
+		say_idle(row->idle_since, text->reason, sizeof(text->reason));
 	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
 	gs_report_fill_moved(row, &s->moves);
 }
