@@ -39,8 +39,7 @@ static void say_idle(int64_t since, char *buf, size_t size)
 
 	if (localtime_r(&t, &tm))
 		strftime(buf, size,
-			 time(NULL) - t < 86400 ? "idle since %H:%M:%S" : "idle since %Y-%m-%d",
-			 &tm);
+			 time(NULL) - t < 86400 ? "idle since %H:%M" : "idle since %Y-%m-%d", &tm);
 }
 
 static double idle_s(const struct gs_step *s)
