@@ -44,7 +44,7 @@ else
 	note "promtool was not asked: it is not installed"
 fi
 
-mapped() { [ "$(cat "$TMP/dcgm/0")" = "$(printf '%s\n' "$@")" ]; }
+mapped() { [ "$(sort -n "$TMP/dcgm/0")" = "$(printf "%s\n" "$@" | sort -n)" ]; } # in the order in which they came
 check "dcgm-exporter finds both jobs on GPU 0" until_true 5 mapped "$busy" "$sleeper"
 check "each GPU has one file, and nothing else is in the folder" test "$(ls "$TMP/dcgm")" = 0
 
