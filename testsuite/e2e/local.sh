@@ -92,7 +92,7 @@ traced() {
 	EOF
 }
 plotted() {
-	t 5 gpusharectl plot "$TMP/plot.svg" && grep -c 'job [0-9]*.0 gpushare-demo-triad' "$TMP/plot.svg" &&
+	t 5 gpusharectl plot "$TMP/plot.svg" && grep -c 'job L[0-9]*.0 gpushare-demo-triad' "$TMP/plot.svg" &&
 		python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$TMP/plot.svg"
 }
 

@@ -50,6 +50,9 @@ check "and who runs that it does" until_true 10 runs
 started() { t 5 gpusharectl report --noheader -o start | grep -E "^$(date +%Y-%m-)[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\$"; }
 check "times are dates and times of day" started
 sorted() { [ "$(t 5 gpusharectl report --noheader -o partition --sort "$1" | tr -d ' ' | paste -sd,)" = "$2" ]; }
+check "jobs without Slurm have short names" eval "t 5 gpusharectl report --noheader -o job | paste -sd, | tr -d ' ' | grep -x L1,L2"
+by_name() { [ "$(t 5 gpusharectl report --noheader -o partition --job L2)" = high ] && [ "$(t 5 gpusharectl kernels --noheader -o job -j L1 | tr -d " ")" = L1 ]; }
+check "by which they can be named" by_name
 check "--sort sorts" eval "sorted priority low,high && sorted -priority high,low"
 check "--format cuts to a width, and names a column" eval "t 5 gpusharectl report -o partition:3,state=WHAT | grep -E '^lo|PA\\+ +WHAT'"
 check "--format help lists the columns" eval "t 5 gpusharectl report -o help | grep -E '^ntt +turnaround_ms / active_ms'"
@@ -115,16 +118,16 @@ keys() {
 	EOF
 }
 check "top draws a screen that fits, in colours, and q gives the terminal back" keys xterm 24 80 '
-await_screen("^ *[0-9]+ .* low .*waiting")
+await_screen("^ *L[0-9]+ .* low .*waiting")
 assert len(screen().split("\n")) == 24, screen()
 assert max(map(len, screen().split("\n"))) <= 80, screen()
 assert "\033[32m" in came and "\033[33m" in came, "no colours"
 quit()'
 check "top takes what room it gets while it runs" keys xterm 24 80 '
-await_screen("^ +JOB .*GPU%")
+await_screen("^ *JOB .*GPU%")
 assert "PREEMPT" not in screen(), screen()
 resize(40, 160)
-await_screen("^ +JOB .*PREEMPT")
+await_screen("^ *JOB .*PREEMPT")
 assert len(screen().split("\n")) == 40, screen()
 quit()'
 check "top sorts, reverses, filters and adds up by user by keys" keys xterm 24 80 '
@@ -147,7 +150,7 @@ press("h")
 await_screen("^q +quit")
 quit()'
 check "no colours where NO_COLOR says so" env NO_COLOR=1 bash -c "$(declare -f keys t); keys xterm 24 80 '
-await_screen(\"^ +JOB .*GPU%\")
+await_screen(\"^ *JOB .*GPU%\")
 assert \"\\033[32m\" not in came, came
 quit()'"
 check "a terminal that cannot move its cursor gets table below table" keys dumb 24 80 '

@@ -3,7 +3,7 @@
 # What people get wrong in their first hour, and how they are told.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl
+need_built gpushared gpusharectl gpushare-demo-triad
 own_daemon
 write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10"
 check "gpushared starts" start_daemon
@@ -20,6 +20,17 @@ hangs() {
 }
 check "ping of one that hangs says so" hangs
 check "and of one that is not there that" refused 'does not answer at /nonexistent/sock: No such file' t 5 gpusharectl --socket /nonexistent/sock ping
+
+# --- a program without enough memory ---
+
+poor() { # VARIABLE=VALUE...: a step of 24 MiB, whose program wants more
+	env "$@" timeout 60 gpusharectl run --shares 10 --mem 24M -- gpushare-demo-triad --elements 8388608 --passes 1 >"$TMP/poor" 2>&1
+	[ $? != 0 ] && cat "$TMP/poor"
+}
+says_why() { poor A=b && [ "$(grep -cE '^gpushare\[[0-9]+\] 20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}: not enough GPU memory: 32.0 MiB more do not fit into the 24.0 MiB that this job step has reserved, of which [0-9.]* are in use; more with --gpushare-mem=SIZE' "$TMP/poor")" = 1 ]; }
+check "out of memory comes with the reservation, and how to have more, once" says_why
+is_quiet() { poor GPUSHARE_QUIET=1 && ! grep 'not enough GPU memory' "$TMP/poor"; }
+check "unless GPUSHARE_QUIET=1" is_quiet
 
 # --- partitions that there are not ---
 

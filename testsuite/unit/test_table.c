@@ -18,6 +18,7 @@
 #include "gpushare/ctl/kernel_name.h"
 #include "gpushare/ctl/table.h"
 #include "gpushare/ctl/top_rows.h"
+#include "gpushare/proto/job_name.h"
 
 static json_t *parse(const char *text)
 {
@@ -46,6 +47,11 @@ static void test_cells(void **unused)
 	is_cell(GS_KIND_TEXT, "\"\"", "-");
 	is_cell(GS_KIND_NAME, "null", "-");
 	is_cell(GS_KIND_COUNT, "4026531840", "4026531840");
+	is_cell(GS_KIND_JOB, "4026531839", "4026531839");
+	is_cell(GS_KIND_JOB, "4026531840", "L1"); /* the first of gpusharectl run */
+	is_cell(GS_KIND_JOB, "4026531851", "L12");
+	is_cell(GS_KIND_OPTIONAL_JOB, "null", "-");
+	is_cell(GS_KIND_JOB_OR_ALL, "\"all\"", "all");
 	is_cell(GS_KIND_OPTIONAL, "null", "-");
 	is_cell(GS_KIND_NUMBER, "1.019", "1.02");
 	is_cell(GS_KIND_NUMBER, "null", "-"); /* the slowdown of a step that was never served */
@@ -85,6 +91,30 @@ static void test_times(void **unused)
 	free(cell);
 	json_decref(v);
 	json_decref(old);
+}
+
+static void test_job_names(void **unused)
+{
+	static const struct {
+		const char *text;
+		uint32_t job;
+	} good[] = { { "12", 12 },
+		     { "4026531840", 4026531840u },
+		     { "L1", 4026531840u },
+		     { "l12", 4026531851u },
+		     { "L268435455", UINT32_MAX - 1 } };
+	static const char *const bad[] = { "",  "L",   "L0",         "0",   "-1",
+					   "x", "L-1", "L268435456", "LL1", "1 " };
+	struct gs_error err;
+	uint32_t job;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(gs_job_parse(good[i].text, &job, &err), 0);
+		assert_int_equal(job, good[i].job);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(gs_job_parse(bad[i], &job, &err), -1);
 }
 
 /* ---- tables ---- */
@@ -331,11 +361,11 @@ static void test_top_parts(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_fits),      cmocka_unit_test(test_format),
-		cmocka_unit_test(test_sort),      cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_lists),     cmocka_unit_test(test_kernel_names),
-		cmocka_unit_test(test_top_parts),
+		cmocka_unit_test(test_cells),        cmocka_unit_test(test_times),
+		cmocka_unit_test(test_job_names),    cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_format),       cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_kernel_names), cmocka_unit_test(test_top_parts),
 	};
 
 	setenv("TZ", "UTC", 1);

@@ -153,8 +153,8 @@ static void strangers_are_seen(void **state)
 	assert_true(json_is_null(json_object_get(row, "job")));
 	assert_null(row_of(status, getpid())); /* a client */
 	json_decref(status);
-	snprintf(line, sizeof(line), "gpu 0: pid %d (test_unmanaged), uid %u, of job %u.0, uses",
-		 (int)child, (unsigned)getuid(), job);
+	snprintf(line, sizeof(line), "gpu 0: pid %d (test_unmanaged), uid %u, of job L%u.0, uses",
+		 (int)child, (unsigned)getuid(), job - GS_LOCAL_JOB_FIRST + 1);
 	assert_int_equal(live_logged(l, line), 1);
 	assert_int_equal(live_logged(l, "of no step with shares, uses the GPU past gpushare"), 1);
 	metrics = live_query(l, GS_QUERY_METRICS, 0);

@@ -21,6 +21,9 @@ enum gs_kind {
 	GS_KIND_REASON,   /* a string: why a kernel has no variant */
 	GS_KIND_COUNT,    /* an integer */
 	GS_KIND_OPTIONAL, /* an integer, or null */
+	GS_KIND_JOB, /* an integer: a job id; printed as L1, L2... where it is of gpusharectl run */
+	GS_KIND_OPTIONAL_JOB, /* or null */
+	GS_KIND_JOB_OR_ALL,   /* or "all" */
 	GS_KIND_BOOLEAN,
 	GS_KIND_NUMBER, /* a number with decimals, or null: there is none */
 	GS_KIND_PERCENT,

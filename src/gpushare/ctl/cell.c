@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "gpushare/ctl/kernel_name.h"
+#include "gpushare/proto/job_name.h"
 
 #define MIB_PER_GIB 1024.0
 
@@ -112,6 +113,11 @@ static char *figure(enum gs_kind kind, json_t *value, int brief)
 	case GS_KIND_TIME:
 		print_time(buf, sizeof(buf), (time_t)v, brief);
 		break;
+	case GS_KIND_JOB:
+	case GS_KIND_OPTIONAL_JOB:
+	case GS_KIND_JOB_OR_ALL:
+		snprintf(buf, sizeof(buf), GS_JOB_F, GS_JOB((uint32_t)v));
+		break;
 	default:
 		snprintf(buf, sizeof(buf), "%.0f", v);
 	}
@@ -137,5 +143,5 @@ char *gs_cell(enum gs_kind kind, json_t *value, int brief)
 
 int gs_kind_is_figure(enum gs_kind kind)
 {
-	return kind > GS_KIND_BOOLEAN || kind == GS_KIND_COUNT || kind == GS_KIND_OPTIONAL;
+	return kind >= GS_KIND_COUNT && kind != GS_KIND_BOOLEAN;
 }

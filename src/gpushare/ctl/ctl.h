@@ -41,6 +41,9 @@ int gs_ctl_usage(const struct gs_verb *verb, const char *fmt, ...)
 int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, int argc,
 		   char **argv);
 
+/* The value of --job, for a table of options: of a uint32_t, "12" or "L3". */
+int gs_ctl_take_job(void *of, const char *text, struct gs_error *err);
+
 /*
  * The value of --since, for struct gs_option's take: "90m" ago, or a date: YYYY-MM-DD, with THH:MM
  * or THH:MM:SS behind it, of the local time. *of: uint64_t, seconds since 1970.

@@ -4,8 +4,11 @@
 #include "gpushare/ctl/html.h"
 
 #include <jansson.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "gpushare/proto/job_name.h"
 
 #define USER_MAX 64
 
@@ -49,6 +52,11 @@ static const char *text(const json_t *row, const char *key)
 	const char *s = json_string_value(json_object_get(row, key));
 
 	return s ? s : "";
+}
+
+static uint32_t job_of(const json_t *row)
+{
+	return (uint32_t)json_integer_value(json_object_get(row, "job"));
 }
 
 /* "350 ms", "12.5 s", "4.2 min", "3.1 h" */
@@ -205,8 +213,8 @@ static void put_memory(FILE *out, const json_t *memory)
 		put_bar(out, number(gpu, "reserved_mb"), 0, whole);
 		fputs("<td></td></tr>\n", out);
 		json_array_foreach (json_object_get(gpu, "steps"), j, row) {
-			fprintf(out, "<tr><td class=l>job %lld</td><td class=l>",
-				(long long)json_integer_value(json_object_get(row, "job")));
+			fprintf(out, "<tr><td class=l>job " GS_JOB_F "</td><td class=l>",
+				GS_JOB(job_of(row)));
 			put(out, text(row, "user"));
 			fputs("</td><td class=l>", out);
 			put(out, text(row, "state"));
@@ -233,8 +241,7 @@ static void put_steps(FILE *out, const json_t *steps)
 	      "<th>slowdown<th>preemptions<th>memory, MiB</tr>\n",
 	      out);
 	json_array_foreach (steps, i, row) {
-		fprintf(out, "<tr><td>%lld</td>",
-			(long long)json_integer_value(json_object_get(row, "job")));
+		fprintf(out, "<tr><td>" GS_JOB_F "</td>", GS_JOB(job_of(row)));
 		for (const char *const *key =
 			     (const char *const[]) { "step", "user", "partition", NULL };
 		     *key; key++) {

@@ -40,7 +40,7 @@ static int fetch_history(const char *socket, struct gs_msg *msg, struct gs_ctl_t
 static const struct gs_column *columns_by(uint32_t group)
 {
 	static const struct gs_column firsts[GS_GROUP_COUNT] = {
-		[GS_GROUP_JOB] = { "job", "JOB", "job id", GS_KIND_COUNT, 1 },
+		[GS_GROUP_JOB] = { "job", "JOB", "job id", GS_KIND_JOB, 1 },
 		[GS_GROUP_USER] = { "user", "USER", "owner", GS_KIND_TEXT, 1 },
 		[GS_GROUP_PARTITION] = { "partition", "PARTITION", "Slurm partition", GS_KIND_TEXT,
 					 1 },
@@ -83,7 +83,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	struct gs_msg msg;
 	struct gs_msg_history *request = &msg.history;
 	const struct gs_option options[] = {
-		{ "job", 'j', .number = &request->job_id, .least = 1, .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &request->job_id },
 		{ "html", .text = &html },
 		{ "since", .given = &selects, .take = gs_ctl_since, .of = &request->since },
 		{ "user", 'u', .given = &selects, .text = &user },

@@ -33,7 +33,7 @@ static int run_kernels(const struct gs_verb *verb, const char *socket, int argc,
 	struct gs_show show = { 0 };
 	uint32_t job = 0;
 	const struct gs_option options[] = {
-		{ "job", 'j', .number = &job, .least = 1, .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &job },
 		GS_SHOW_OPTIONS(&show),
 		{ NULL },
 	};

@@ -12,6 +12,7 @@
 #include "gpushare/ctl/layout.h"
 #include "gpushare/ctl/screen.h"
 #include "gpushare/ctl/table.h"
+#include "gpushare/proto/job_name.h"
 
 int gs_ctl_fail(const char *fmt, ...)
 {
@@ -61,6 +62,11 @@ int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, 
 		return gs_ctl_usage(verb, "unexpected argument '%s'",
 				    argv[optind + (verb->operand != NULL)]);
 	return -1;
+}
+
+int gs_ctl_take_job(void *of, const char *text, struct gs_error *err)
+{
+	return gs_job_parse(text, of, err);
 }
 
 int gs_ctl_written(void)

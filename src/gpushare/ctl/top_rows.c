@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpushare/proto/job_name.h"
+
 static double figure(json_t *o, const char *key)
 {
 	return json_number_value(json_object_get(o, key));
@@ -58,8 +60,8 @@ static int matches(json_t *step, const char *text)
 	static const char *const keys[] = { "step", "user", "partition", "state" };
 	char job[24];
 
-	snprintf(job, sizeof(job), "%.0f", figure(step, "job"));
-	if (strstr(job, text))
+	snprintf(job, sizeof(job), GS_JOB_F, GS_JOB((uint32_t)figure(step, "job")));
+	if (strcasestr(job, text))
 		return 1;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strcasestr(words(step, keys[i]), text))

@@ -11,6 +11,7 @@
 
 #include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/picture.h"
+#include "gpushare/proto/job_name.h"
 
 static int get_image(const char *socket, struct gs_trace_image *image, struct gs_error *err)
 {
@@ -67,8 +68,8 @@ static int draw_image(FILE *out, struct gs_trace_image *image,
 	if (select_from(image, query, &how) < 0)
 		return gs_fail(err, "no memory");
 	if (query->job_id && !image->records)
-		return gs_fail(err, "the daemon's trace has nothing of job %u%s", query->job_id,
-			       query->since ? " since then" : "");
+		return gs_fail(err, "the daemon's trace has nothing of job " GS_JOB_F "%s",
+			       GS_JOB(query->job_id), query->since ? " since then" : "");
 	if (gs_picture_make(&picture, image, query->svg ? GS_LANE_PER_STEP : GS_LANE_PER_CLIENT) <
 	    0)
 		return gs_fail(err, "no memory");
@@ -133,7 +134,7 @@ static int run_trace(const struct gs_verb *verb, const char *socket, int argc, c
 	const char *path = "-";
 	const struct gs_option options[] = {
 		{ "json", .text = &path },
-		{ "job", 'j', .number = &query.job_id, .least = 1, .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &query.job_id },
 		{ "since", .take = gs_ctl_since, .of = &query.since },
 		{ NULL },
 	};
@@ -146,7 +147,7 @@ static int run_plot(const struct gs_verb *verb, const char *socket, int argc, ch
 {
 	struct gs_timeline_query query = { .svg = 1 };
 	const struct gs_option options[] = {
-		{ "job", 'j', .number = &query.job_id, .least = 1, .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &query.job_id },
 		{ "since", .take = gs_ctl_since, .of = &query.since },
 		{ NULL },
 	};

@@ -8,6 +8,7 @@
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/checkpoint/away.h"
 #include "gpushare/daemon/memory/memory.h"
+#include "gpushare/proto/job_name.h"
 
 const char *gs_step_state(const struct gs_step *s)
 {
@@ -45,10 +46,11 @@ static void why_waiting(const struct gs_daemon *d, const struct gs_step *s, char
 		return;
 	gs_step_name(runs->info.step_id, name, sizeof(name));
 	if (runs->priority > s->priority)
-		snprintf(buf, size, "priority: job %u.%s has %d", runs->info.job_id, name,
-			 runs->priority);
+		snprintf(buf, size, "priority: job " GS_JOB_F ".%s has %d",
+			 GS_JOB(runs->info.job_id), name, runs->priority);
 	else
-		snprintf(buf, size, "job %u.%s has the GPU", runs->info.job_id, name);
+		snprintf(buf, size, "job " GS_JOB_F ".%s has the GPU", GS_JOB(runs->info.job_id),
+			 name);
 }
 
 void gs_step_reason(const struct gs_daemon *d, const struct gs_step *s, char *buf, size_t size)
