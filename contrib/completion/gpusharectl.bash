@@ -16,6 +16,11 @@ _gpusharectl()
 	case $prev in
 	-s | --socket | -c | --config | --slurm-conf) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
 	-u | --user) mapfile -t COMPREPLY < <(compgen -u -- "$cur"); return ;;
+	-o | --format | -S | --sort)
+		# Of LIST only the last word is being typed.
+		mapfile -t COMPREPLY < <(compgen -P "${cur%"${cur##*[,-]}"}" -W "$("$program" "$verb" --format help 2>/dev/null | sed 's/ .*//')" -- "${cur##*[,-]}")
+		return
+		;;
 	--by) mapfile -t COMPREPLY < <(compgen -W 'step job user partition gpu' -- "$cur"); return ;;
 	esac
 	if [ -z "$verb" ] && [[ "$cur" != -* ]]; then

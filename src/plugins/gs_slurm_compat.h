@@ -148,6 +148,14 @@ static inline char *gs_default_partition(void)
 	return default_part_loc ? default_part_loc->name : NULL;
 }
 
+/* The partition's PriorityTier plus 1; 0: there is no such partition.  Under slurmctld's lock. */
+static inline uint32_t gs_partition_tier(const char *partition)
+{
+	part_record_t *part = find_part_record((char *)(uintptr_t)partition);
+
+	return part ? (uint32_t)part->priority_tier + 1 : 0;
+}
+
 /* Is the host one of the partition's nodes?  Under slurmctld's lock of both. */
 static inline int gs_partition_has(const char *partition, const char *host)
 {

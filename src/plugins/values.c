@@ -208,6 +208,31 @@ static uint64_t element_count(const char *text, size_t length, const char *name)
 	return isdigit((unsigned char)colon[1]) ? strtoull(colon + 1, NULL, 10) : 1;
 }
 
+int gs_gres_is_bare(const char *list, const char *name)
+{
+	size_t name_length = strlen(name);
+
+	for (; list && *list; list += strspn(list, ",;")) {
+		size_t length = strcspn(list, ",;");
+		const char *text = list, *last;
+
+		list += length;
+		if (strncmp(text, "gres:", 5) == 0 || strncmp(text, "gres/", 5) == 0) {
+			text += 5;
+			length -= 5;
+		}
+		if (length < name_length || strncmp(text, name, name_length) != 0)
+			continue;
+		if (length == name_length)
+			return 1;
+		last = memrchr(text, ':', length);
+		if (text[name_length] == ':' && last && !memchr(text, '=', length) &&
+		    !isdigit((unsigned char)last[1]))
+			return 1;
+	}
+	return 0;
+}
+
 uint64_t gs_gres_count(const char *list, const char *name)
 {
 	uint64_t count = 0;

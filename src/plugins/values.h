@@ -57,6 +57,12 @@ int gs_option_priority(const char *text, uint32_t *priority, struct gs_error *er
 uint64_t gs_gres_count(const char *list, const char *name);
 
 /*
+ * 1: such a list asks for the gres without saying how many, as in "gres:gpushare" or
+ * "gres/gpushare:a100".
+ */
+int gs_gres_is_bare(const char *list, const char *name);
+
+/*
  * LD_LIBRARY_PATH with `dir` in front, unless it is there already; old may be
  * NULL.  0, or -1 when it does not fit.
  */

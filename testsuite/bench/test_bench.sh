@@ -48,6 +48,18 @@ check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'
 check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for "$(usual_or_long 500ms 1500ms)"
 check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 10'
+by_itself() { # without flags: the shim of the build tree, the driver of gpushare.conf
+	printf 'Driver=%s\nGpu=0 Memory=64M\n' "$BUILD/src/device/emu/.libs/libcuda.so.1" >"$TMP/found.conf"
+	GPUSHARE_CONF=$TMP/found.conf t 60 gpushare-bench launch --count 50 --output "$TMP/launch"
+}
+check "the driver and the shim are found without flags" by_itself
+check "and are the right ones" columns launch 'len(rows) == 6'
+in_a_job() { GPUSHARE_CONF=/nonexistent GPUSHARE_DRIVER=$BUILD/src/device/emu/.libs/libcuda.so.1 t 60 gpushare-bench launch --count 50; }
+check "a job's environment names the driver" in_a_job
+if ! python3 -c 'import ctypes; ctypes.CDLL("libcuda.so.1")' 2>/dev/null; then
+	check "where there is none, the message names the emulated device" refused "no driver .*--driver; gpushare's emulated device is $BUILD/src/device/emu/.libs/libcuda.so.1" \
+		env GPUSHARE_CONF=/nonexistent timeout 20 gpushare-bench launch --count 50
+fi
 no_mps() { # the emulated device has none; the reason is gpushared's
 	! t 20 gpushare-bench handover --driver "$BUILD/src/device/emu/.libs/libcuda.so.1" --shim "$BUILD/src/device/shim/.libs" \
 		--task 1 --length 5 --count 8 --isolation mps --output "$TMP/mps" 2>"$TMP/err" && grep "emulated device's, which has no MPS\|there is no nvidia-cuda-mps-control" "$TMP/err"

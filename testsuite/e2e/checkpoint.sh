@@ -40,7 +40,7 @@ for row in json.load(open(sys.argv[2])):
 # The registered low one is back, and `gpusharectl memory` says how it went, as the report does; else trouble() has what they said.
 told() {
 	t 5 gpusharectl memory >"$TMP/told" && t 5 gpusharectl report --json >"$TMP/report" && t 5 gpusharectl memory --json >"$TMP/memory" &&
-		grep -qE "admitted.* was on the host: [1-9][0-9]* MiB out in [0-9.]+ s \([0-9.]+ GiB/s\), back in [0-9.]+ s \([0-9.]+ GiB/s\)$" "$TMP/told" &&
+		grep -qE "admitted .* [1-9][0-9.]*M +[0-9.]+[mu]?s +[0-9.]+ +[0-9.]+[mu]?s +[0-9.]+  -$" "$TMP/told" &&
 		python3 -c 'import json, sys
 memory, report = ([r for r in rows if r["partition"] == "low"][-1] for rows in (json.load(open(sys.argv[1]))[0]["steps"], json.load(open(sys.argv[2]))))
 keys = "taken_mb", "to_host_s", "to_host_gib_s", "to_device_s", "to_device_gib_s"

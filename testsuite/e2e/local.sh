@@ -75,9 +75,9 @@ side_by_side() {
 	wait $low || rc=1
 	wait $high || rc=1
 	grep -c . "$TMP/metrics.out" && cat "$out" "$TMP/low.out" "$TMP/high.out"
-	grep -q "^gpu 0 *$1" "$out" && grep -q '^. *[0-9]* .* low ' "$out" && grep -q '^. *[0-9]* .* high ' "$out" &&
-		grep -q '^gpushare_gpu_clients{gpu="0"} 2$' "$TMP/metrics.out" &&
-		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0"} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
+	grep -q "^ *0  *$1 " "$out" && grep -q ' low  *\(running\|waiting\|idle\) ' "$out" && grep -q ' high  *\(running\|waiting\|idle\) ' "$out" &&
+		grep -q '^gpushare_gpu_clients{gpu="0",UUID=""} 2$' "$TMP/metrics.out" &&
+		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0",UUID=""} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
 }
 
 # Chrome trace events, with a row for each program and somebody leaving the GPU.
@@ -92,7 +92,7 @@ traced() {
 	EOF
 }
 plotted() {
-	t 5 gpusharectl plot "$TMP/plot.svg" && grep -c 'job [0-9]*.0 gpushare-demo-triad' "$TMP/plot.svg" &&
+	t 5 gpusharectl plot "$TMP/plot.svg" && grep -c 'job L[0-9]*.0 gpushare-demo-triad' "$TMP/plot.svg" &&
 		python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$TMP/plot.svg"
 }
 

@@ -74,11 +74,20 @@ several() {
 }
 check "several targets, and files that are kept" several
 # shellcheck disable=SC2086
+judged() { # a program with the variants is as preemptible as it is
+	"$NVCC" --gpushare-form=all -cudart shared -gencode arch=compute_80,code=sm_80 $PTX -o judged one.cu && "$GPUSHARE_PTX" check judged || return 1
+	"$GPUSHARE_PTX" check judged | grep '1 of 1 kernels can leave' || return 1
+	# Without PTX, too: the variants are in the machine code.
+	"$NVCC" -cudart shared -gencode arch=compute_80,code=sm_80 -o judged one.cu && "$GPUSHARE_PTX" info judged | tee judged.out &&
+		"$GPUSHARE_PTX" check --sm 80 judged && grep '^_Z5twicePii: persistent, from its own variant; machine code sm_80; ships variants: persistent$' judged.out
+}
+check "gpushare-ptx check takes the variants for what they are" judged
+# shellcheck disable=SC2086
 separate() {
 	"$NVCC" -rdc=true $SM -c half_a.cu -o a.o && "$NVCC" -rdc=true $SM -c half_b.cu -o b.o || return 1
 	"$NVCC" -rdc=true $SM -cudart shared a.o b.o -o halves || return 1
 	"$GPUSHARE_PTX" info halves
-	"$GPUSHARE_PTX" info halves | grep '^_Z3ownPi__gpushare_p: .*machine code'
+	"$GPUSHARE_PTX" info halves | grep '^_Z3ownPi: .*machine code.*; ships variants: persistent'
 }
 check "separate compilation" separate
 ptx() {

@@ -101,6 +101,8 @@ broken "a node without gpushare" 's/Gres=[^ ]*gpushare:[0-9]*/Gres=/' slurm.conf
 broken "another number of shares than the GPUs have" 's/gpushare:100/gpushare:50/' slurm.conf node 'gpushare:50 in Slurm, 100 shares' agree
 broken "two GPUs where Slurm has one" '$aGpu=1 Memory=1G' gpushare.conf node 'gpushare:100 in Slurm, 200 shares'
 broken "a node that Slurm does not know" '/^NodeName=/d;$aNodeName=nonesuch' gpushare.conf node 'no NodeName line for nonesuch'
+broken "a partition that Slurm does not know" 's/^Partition=low /Partition=lwo /' gpushare.conf partitions 'has Partition=lwo, and .*slurm.conf no such partition' 'as slurm.conf has it'
+check "those that it knows are good" eval "fresh; look | grep -E '^good +partitions +'"
 broken "gres/mps beside gpushare" 's/gpushare:100/gpushare:100,mps:100/' slurm.conf node 'gpushare beside mps or shard'
 fresh
 echo "Name=gpushare Count=100 File=/dev/nvidia0" >"$ALT/gres.conf"

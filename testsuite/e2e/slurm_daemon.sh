@@ -91,6 +91,23 @@ keeps_comment() { # the administrator's own words stay
 }
 check "what an administrator wrote there stays" keeps_comment
 
+# --- the partition's default ---
+
+sed -i 's/^Partition=high .*/& DefaultShares=20/' "$D/etc/gpushare.conf"
+check "gpushared reads another configuration" reload "$D/run/gpushared.pid" "$LOG"
+default_step() { # PATTERN SRUN-OPTION...: what a step has
+	local pattern=$1
+	shift
+	t 20 srun -p high "$@" sh -c 'echo "shares $GPUSHARE_SHARES"; gpusharectl status --noheader -o step,shares,priority,priority_requested' |
+		tee /dev/stderr | tr -s ' ' | tr '\n' ' ' | grep -E "$pattern"
+}
+check "a step of srun's without a number has the partition's default, as its job" default_step '^shares 20 ?0 20 10 - $' --gres=gpushare
+check "one of one share has one" default_step '^shares 1 ?0 1 10 - $' --gres=gpushare:1
+lowered_shown() { as_nobody timeout 20 srun -p high --gres=gpushare:5 --gpushare-priority=50 gpusharectl status --noheader -o priority,priority_requested | tr -s ' ' | tee /dev/stderr | grep -x ' *10 50'; }
+check "a priority above the partition's is shown beside what came of it" lowered_shown
+sed -i 's/ DefaultShares=20//' "$D/etc/gpushare.conf"
+check "and the one before again" reload "$D/run/gpushared.pid" "$LOG"
+
 extra() { t 10 scontrol show node | sed -n 's/^ *Extra=//p'; }
 node_has() { extra | tee /dev/stderr | grep -E -- "$1" >/dev/null; }
 check "the node's Extra has its GPUs" until_true 10 node_has '^gpushare: gpu0 policy=[a-z]+ shares=0/100 clients=0 waiting=0 antt=0.00 '

@@ -95,6 +95,19 @@ check "raised, if it must be" asks gres:gpushare:40 --gpushare-mem=32G
 check "without a default memory alone is refused" denied '--gpushare-mem without --gres=gpushare:N' -p high --gpushare-mem=1G
 check "a priority alone is refused" denied '--gpushare-priority without --gres=gpushare:N' --gpushare-priority=3
 
+above() { # OPTIONS...: as an ordinary user, whose words are kept
+	local job
+	job=$(as_nobody timeout 10 sbatch --parsable --hold --output=/dev/null --gres=gpushare:5 "$@" --wrap true 2>"$TMP/words") || return 1
+	t 10 scancel "$job"
+}
+lowered_aloud() { above --gpushare-priority=50 && told 'gpushare: --gpushare-priority=50 is more than jobs of partition low may have: it gets 1$'; }
+check "a priority above the partition's is lowered, and the user told so" lowered_aloud
+check "of another partition's as well" eval "above -p high --gpushare-priority=11 && told 'of partition high may have: it gets 10'"
+quiet_below() { above -p high --gpushare-priority=10 && ! told priority; }
+check "one within it is nothing to speak of" quiet_below
+root_may() { job=$(held --gres=gpushare:5 --gpushare-priority=50) && t 10 scancel "$job" && ! told priority; }
+check "root may have more" root_may
+
 conf "Gpu=0 Memory=80G
 Partition=low AllowGpushare=no
 Partition=high Priority=10"

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "device/inspect/inspect.h"
+#include "device/inspect/shipped.h"
 
 static char *slurp(const char *name, size_t *len)
 {
@@ -212,6 +213,46 @@ static void words(void **state)
 	json_decref(r);
 }
 
+/* What gpushare-nvcc has put in belongs to its kernels, and is none. */
+static void shipped_variants_are_no_kernels(void **state)
+{
+	static const char text[] =
+		"{\"own\":{\"form\":\"as is\",\"reason\":\"MACHINE_CODE\"},"
+		"\"own__gpushare_p\":{\"form\":\"as is\",\"machine_code\":[\"sm_80\",\"sm_90a\"]},"
+		"\"own__gpushare_s\":{\"form\":\"as is\",\"machine_code\":[\"sm_80\"]},"
+		"\"sliced\":{\"form\":\"as is\"},"
+		"\"sliced__gpushare_s\":{\"form\":\"as is\",\"machine_code\":[\"sm_80\"]},"
+		"\"better\":{\"form\":\"persistent\",\"reason\":\"NONE\"},"
+		"\"better__gpushare_g\":{\"form\":\"as is\",\"machine_code\":[\"sm_80\"]},"
+		"\"alone__gpushare_p\":{\"form\":\"as is\"}}";
+	static const struct {
+		uint32_t sm;
+		const char *form;
+	} own[] = { { 0, "persistent" },
+		    { 80, "persistent" },
+		    { 90, "persistent" },
+		    { 9, "as is" },
+		    { 75, "as is" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		json_t *all = json_loads(text, 0, NULL), *k;
+
+		shipped_fold(all, own[i].sm);
+		assert_int_equal(json_object_size(all), 4);
+		k = json_object_get(all, "own");
+		assert_string_equal(json_string_value(json_object_get(k, "form")), own[i].form);
+		assert_int_equal(json_array_size(json_object_get(k, "shipped")), 2);
+		k = json_object_get(all, "sliced"); /* the shim launches no such */
+		assert_string_equal(json_string_value(json_object_get(k, "form")), "as is");
+		k = json_object_get(all, "better");
+		assert_string_equal(json_string_value(json_object_get(k, "form")), "persistent");
+		assert_null(json_object_get(k, "from"));
+		assert_non_null(json_object_get(all, "alone__gpushare_p")); /* nobody's variant */
+		json_decref(all);
+	}
+}
+
 /* One bad entry does not hide the other. */
 static void corrupt_parts_are_named(void **state)
 {
@@ -255,6 +296,7 @@ int main(void)
 		cmocka_unit_test(a_device),
 		cmocka_unit_test(a_cubin),
 		cmocka_unit_test(words),
+		cmocka_unit_test(shipped_variants_are_no_kernels),
 		cmocka_unit_test(corrupt_parts_are_named),
 		cmocka_unit_test(ptx_text_is_not_for_it),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The metrics against values worked out by hand. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,9 +27,9 @@ static void slowdowns(void **state)
 	near(gs_ntt(30, 12), 2.5);
 	near(gs_ntt(30, 0), 0);
 	near(gs_ntt_so_far(30, 12), 2.5);
-	near(gs_ntt_so_far(0, 0), 0);   /* it has not wanted the GPU */
-	near(gs_ntt_so_far(30, 0), 31); /* nor has it had it: as if 1 ms came now... */
-	near(gs_ntt_so_far(31, 1), 31); /* ...and so it is once it has come */
+	near(gs_ntt_so_far(0, 0), 0);             /* it has not wanted the GPU */
+	assert_true(isnan(gs_ntt_so_far(30, 0))); /* it waits, and has no slowdown yet */
+	near(gs_ntt_so_far(31, 1), 31);
 	near(gs_antt(ntt, 4), 3);
 	near(gs_stp(ntt, 4), 1 + 0.5 + 0.25 + 0.2);
 	near(gs_dntt(ntt, 4), 1.5811388300841898); /* sqrt(10/4): of the population */
@@ -69,6 +70,26 @@ static void sharing(void **state)
 	near(s.jain, 1);
 }
 
+/* Who was never served is in no mean of slowdowns, but its starving is unfair. */
+static void starving(void **state)
+{
+	const double ntt[] = { 2, NAN, 4, NAN }, shares[] = { 25, 25, 25, 25 };
+	struct gs_sharing s;
+
+	(void)state;
+	gs_sharing(ntt, shares, 4, &s);
+	near(s.antt, 3);
+	near(s.dntt, 1);
+	near(s.stp, 0.75);
+	near(s.jain, 0.75 * 0.75 / (4 * (0.25 + 0.0625)));
+	assert_int_equal(s.served, 2);
+	assert_int_equal(s.unserved, 2);
+	gs_sharing(ntt + 1, shares, 1, &s);
+	near(s.antt, 0);
+	near(s.dntt, 0);
+	near(s.stp, 0);
+}
+
 static void quantiles(void **state)
 {
 	double v[] = { 9, 1, 8, 2, 7, 3, 6, 4, 5, 10 };
@@ -88,10 +109,8 @@ static void quantiles(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slowdowns),
-		cmocka_unit_test(fairness),
-		cmocka_unit_test(sharing),
-		cmocka_unit_test(quantiles),
+		cmocka_unit_test(slowdowns), cmocka_unit_test(fairness),  cmocka_unit_test(sharing),
+		cmocka_unit_test(starving),  cmocka_unit_test(quantiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

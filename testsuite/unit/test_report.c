@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports, the AdminComment, the state file's lines and process ancestry. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,9 +25,19 @@
 
 static struct gs_report_row row_of(uint32_t job, const char *step)
 {
-	struct gs_report_row row = {
-		.job = job, .step = step, .user = "ann", .partition = "low", .gpu = 1, .shares = 40
-	};
+	struct gs_report_row row = { .job = job,
+				     .step = step,
+				     .user = "ann",
+				     .partition = "low",
+				     .account = "physics",
+				     .uuid = "GPU-7",
+				     .gpu = 1,
+				     .shares = 40,
+				     .state = "running",
+				     .priority = 7,
+				     .priority_requested = -1,
+				     .start = 1700000000,
+				     .reason = "" };
 	struct gs_step_usage t = { .launches = 7,
 				   .turnaround_ns = 306000000,
 				   .active_ns = 300000000,
@@ -48,9 +59,10 @@ static void test_row_without_gpu(void **unused)
 	(void)unused;
 	gs_report_fill(&row, &t, 0, 0);
 	assert_true(row.ntt == 0);
-	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first turn */
+	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first time slice */
 	gs_report_fill(&row, &t, 0, 0);
-	assert_true(row.ntt == 50);
+	assert_true(isnan(row.ntt)); /* waiting is a time, and no slowdown yet */
+	assert_true(row.waiting_ms == 49);
 }
 
 static void test_rows(void **unused)
@@ -73,6 +85,9 @@ static void test_comment(void **unused)
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_string_equal(text, "gpushare: gpu=1 share=40% used=0.300s ntt=1.02 waiting=6ms "
 				  "preempt=3 mem=64/102MiB");
+	row.ntt = NAN;
+	gs_report_comment(&row, 100, text, sizeof(text));
+	assert_non_null(strstr(text, " ntt=- waiting=6ms "));
 	assert_null(strchr(text, ';'));
 	assert_null(strchr(text, '\n'));
 }
@@ -223,46 +238,36 @@ static void test_json_has_the_columns(void **unused)
 
 	(void)unused;
 	rows[1].user = "not \xff utf-8";
+	rows[1].ntt = NAN;
 	gs_report_fill_moved(&rows[1], &moves);
-	text = gs_report_steps(rows, 2, 1);
+	text = gs_report_steps(rows, 2);
 	assert_non_null(text);
 	all = json_loads(text, 0, NULL);
 	assert_int_equal(json_array_size(all), 2);
 	row = json_array_get(all, 0);
-#define COLUMN(key, type, kind, words) \
+#define COLUMN(key, type, kind, rank, head, words) \
 	n++; \
 	assert_non_null(json_object_get(row, #key));
-#include "gpushare/daemon/report/report.def"
+#include "gpushare/columns/steps.def"
 #undef COLUMN
 	assert_int_equal(json_object_size(row), n);
 	assert_int_equal(json_integer_value(json_object_get(row, "job")), 12);
 	assert_true(json_number_value(json_object_get(row, "ntt")) == 1.02);
 	assert_string_equal(json_string_value(json_object_get(row, "step")), "0");
+	assert_string_equal(json_string_value(json_object_get(row, "state")), "running");
+	assert_int_equal(json_integer_value(json_object_get(row, "priority")), 7);
+	assert_true(json_is_null(json_object_get(row, "priority_requested")));
+	assert_int_equal(json_integer_value(json_object_get(row, "start")), 1700000000);
+	assert_true(json_is_null(json_object_get(row, "end")));
+	assert_true(json_is_null(json_object_get(row, "reason")));
 	assert_string_equal(json_string_value(json_object_get(json_array_get(all, 1), "user")),
 			    "not ? utf-8");
 	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 0);
 	row = json_array_get(all, 1);
+	assert_true(json_is_null(json_object_get(row, "ntt")));
 	assert_true(json_number_value(json_object_get(row, "taken_mb")) == 8192);
 	assert_true(json_number_value(json_object_get(row, "to_device_gib_s")) == 4);
 	json_decref(all);
-	free(text);
-}
-
-static void test_table_lines_up(void **unused)
-{
-	struct gs_report_row rows[2] = { row_of(12, "0"), row_of(1234567, "batch") };
-	char *text = gs_report_steps(rows, 2, 0), *line, *save = NULL;
-	size_t width = 0, lines = 0;
-
-	(void)unused;
-	assert_non_null(text);
-	assert_int_equal(strncmp(text, "    job  step", 13), 0);
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		assert_true(!width || strlen(line) == width);
-		width = strlen(line);
-		lines++;
-	}
-	assert_int_equal(lines, 3);
 	free(text);
 }
 
@@ -276,13 +281,13 @@ static void test_kernels_say_why(void **unused)
 					  .turnaround_ns = 5000000 };
 	struct gs_step_usage t = { .kernel = &k, .nkernel = 1 };
 	struct gs_report_kernels_of of = { 12, "0", &t };
-	char *text = gs_report_kernels(&of, 1, 0);
+	char *text = gs_report_kernels(&of, 1);
 
 	(void)unused;
 	assert_non_null(strstr(text, "gemm"));
 	assert_non_null(strstr(text, "as is"));
 	assert_non_null(strstr(text, gs_report_reason(1)));
-	assert_non_null(strstr(text, "2.500"));
+	assert_non_null(strstr(text, "\"mean_ms\": 2.5"));
 	assert_string_equal(gs_report_reason(9999), "?");
 	assert_string_equal(gs_report_transform(9999), "?");
 	free(text);
@@ -298,7 +303,7 @@ static void test_status_json(void **unused)
 				     .holder = "",
 				     .shares = 100 };
 	struct gs_report_status s = { .version = "1", .gpu = &gpu, .ngpu = 1 };
-	char *text = gs_report_status(&s, 1);
+	char *text = gs_report_status(&s);
 	json_t *o = json_loads(text, 0, NULL);
 
 	(void)unused;
@@ -325,6 +330,7 @@ static void test_metrics_text(void **unused)
 {
 	struct gs_report_gpu gpu[2] = {
 		{ .gpu = 0,
+		  .uuid = "GPU-6",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "piv", .faults = 2, .evictions = 3, .evict_p99_us = 900 },
 		  .isolation = "contexts",
@@ -333,6 +339,7 @@ static void test_metrics_text(void **unused)
 		  .shares = 100,
 		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
 		{ .gpu = 1,
+		  .uuid = "",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "frs", .faults = 2 },
 		  .isolation = "mps",
@@ -350,22 +357,32 @@ static void test_metrics_text(void **unused)
 	gs_report_fill_moved(&rows[0], &moves);
 	rows[1].user = "a\"b\\c\nd\xff";
 	text = gs_report_metrics(&s);
-	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\"} 0.0009\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\"} 1.5\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
-	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
-				     "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
-	assert_non_null(strstr(text,
-			       "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
-			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 8589934592\n"));
+	assert_non_null(
+		strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\",UUID=\"GPU-6\"} 3\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\",UUID=\"GPU-6\"} 0.0009\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\",UUID=\"\"} 1.5\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\",UUID=\"GPU-6\"} 0.9\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\",UUID=\"\"} 0\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 0.006\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 8589934592\n"));
 	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
 	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
 	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 2);
 	/* Every line is a comment or name{labels} value. */
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
 		assert_true(strncmp(line, "# ", 2) == 0 || strncmp(line, "gpushare_", 9) == 0);
+	free(text);
+	rows[1].ntt = NAN; /* no sample rather than one that is no number */
+	text = gs_report_metrics(&s);
+	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 1);
 	free(text);
 	s.nstep = 0;
 	text = gs_report_metrics(&s);
@@ -384,7 +401,6 @@ int main(void)
 		cmocka_unit_test(test_comment_of_several_nodes),
 		cmocka_unit_test(test_reports_of_jobs_that_are_over),
 		cmocka_unit_test(test_json_has_the_columns),
-		cmocka_unit_test(test_table_lines_up),
 		cmocka_unit_test(test_kernels_say_why),
 		cmocka_unit_test(test_status_json),
 		cmocka_unit_test(test_metrics_text),

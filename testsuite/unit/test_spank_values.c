@@ -167,6 +167,31 @@ static void test_gres_count(void **state)
 				 (unsigned long long)gs_gres_count(lists[i].list, "gpushare"));
 }
 
+static void test_gres_bare(void **state)
+{
+	static const char *const bare[] = { "gres:gpushare", "gres/gpushare", "gpushare",
+					    "gres:gpushare:a100",
+					    "gres:craynetwork:1,gres:gpushare" };
+	static const char *const counted[] = { "",
+					       "gres:gpushare:1",
+					       "gres/gpushare=1",
+					       "gres:gpushare:a100:1",
+					       "gres/gpushare:a100=7",
+					       "gres:gpushares",
+					       "gres:xgpushare",
+					       "gres:gpu",
+					       "NONE" };
+
+	(void)state;
+	assert_false(gs_gres_is_bare(NULL, "gpushare"));
+	for (size_t i = 0; i < sizeof(bare) / sizeof(bare[0]); i++)
+		if (!gs_gres_is_bare(bare[i], "gpushare"))
+			fail_msg("%s", bare[i]);
+	for (size_t i = 0; i < sizeof(counted) / sizeof(counted[0]); i++)
+		if (gs_gres_is_bare(counted[i], "gpushare"))
+			fail_msg("%s", counted[i]);
+}
+
 static void test_library_path(void **state)
 {
 	char out[32];
@@ -231,8 +256,8 @@ int main(void)
 		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_given),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_priority),      cmocka_unit_test(test_gres_count),
-		cmocka_unit_test(test_library_path),  cmocka_unit_test(test_socket_path),
-		cmocka_unit_test(test_gpu_index),
+		cmocka_unit_test(test_gres_bare),     cmocka_unit_test(test_library_path),
+		cmocka_unit_test(test_socket_path),   cmocka_unit_test(test_gpu_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,12 +153,13 @@ static void strangers_are_seen(void **state)
 	assert_true(json_is_null(json_object_get(row, "job")));
 	assert_null(row_of(status, getpid())); /* a client */
 	json_decref(status);
-	snprintf(line, sizeof(line), "gpu 0: pid %d (test_unmanaged), uid %u, of job %u.0, uses",
-		 (int)child, (unsigned)getuid(), job);
+	snprintf(line, sizeof(line), "gpu 0: pid %d (test_unmanaged), uid %u, of job L%u.0, uses",
+		 (int)child, (unsigned)getuid(), job - GS_LOCAL_JOB_FIRST + 1);
 	assert_int_equal(live_logged(l, line), 1);
 	assert_int_equal(live_logged(l, "of no step with shares, uses the GPU past gpushare"), 1);
 	metrics = live_query(l, GS_QUERY_METRICS, 0);
-	assert_non_null(strstr(metrics, "gpushare_gpu_unmanaged_processes{gpu=\"0\"} 2\n"));
+	assert_non_null(
+		strstr(metrics, "gpushare_gpu_unmanaged_processes{gpu=\"0\",UUID=\"\"} 2\n"));
 	free(metrics);
 
 	/* Once it is gone it is forgotten. */

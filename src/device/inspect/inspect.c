@@ -9,6 +9,7 @@
 #include "device/fatbin/fatbin.h"
 #include "device/fatbin/objects.h"
 #include "device/inspect/machine.h"
+#include "device/inspect/shipped.h"
 #include "device/ptx/transform.h"
 
 #define KERNEL_NEEDS_LINK "RELOCATABLE"
@@ -310,6 +311,7 @@ json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, ui
 	rc = whole_file(&in, data, len, err);
 	if (rc < 0 && !json_array_size(in.containers) && !json_object_size(in.kernels))
 		goto out;
+	shipped_fold(in.kernels, sm);
 	json_object_foreach (in.kernels, name, k) {
 		machine_decide(k);
 		json_array_append(list, k);

@@ -21,7 +21,8 @@ int gs_inspect_handles(const void *data, size_t len);
  * "entries", "kernels" with "form", "reason" and for which architectures each
  * has "ptx" and "machine_code", and its "guards", which its machine code may get, or
  * "guard_reason" and "guard_words", "kernel_count", "as_is".  A kernel that PTX gives
- * no better form is "guarded" by its machine code if that may have a guard.  A container's
+ * no better form is that of a variant of its own that the program ships ("shipped" lists them, and
+ * they are no kernels), else "guarded" by its machine code if that may have a guard.  A container's
  * "not_replaced" lists the machine code in whose place its PTX may not stand
  * (gs_fatbin_ptx_stands_in): there its kernels stay as they are.  A part that
  * is corrupt gets an "error" and the rest is read.  NULL: no such image at all.

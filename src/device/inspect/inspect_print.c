@@ -79,6 +79,7 @@ static void put_kernel(FILE *to, const json_t *k)
 	put_archs(to, k, "ptx", "PTX");
 	put_archs(to, k, "machine_code", "machine code");
 	put_archs(to, k, "guards", "guard");
+	put_archs(to, k, "shipped", "ships variants:");
 	fputc('\n', to);
 }
 

@@ -14,6 +14,8 @@
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
+#define RUNS_WITHIN_NS (GS_NS_PER_S / 4) /* gs_gpu_client_doing() */
+
 static void join_trace(struct gs_gpu_client *t)
 {
 	struct gs_trace_lane lane = {
@@ -154,6 +156,20 @@ uint64_t gs_gpu_client_launches(const struct gs_gpu_client *t)
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *t)
 {
 	return t->found.on_gpu != 0;
+}
+
+enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *t, uint64_t now)
+{
+	uint64_t busy_ns = t->holder_state.busy_ns;
+
+	if (t->stopped)
+		return GS_DOING_STOPPED;
+	if (t->task && t->phase == GS_WAITING && !t->found.on_gpu)
+		return GS_DOING_WAITS;
+	if (t->task || t->found.on_gpu || t->account.busy ||
+	    (busy_ns && now - busy_ns < RUNS_WITHIN_NS))
+		return GS_DOING_RUNS;
+	return GS_DOING_IDLES;
 }
 
 int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)

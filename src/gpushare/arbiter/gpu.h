@@ -107,6 +107,11 @@ uint64_t gs_gpu_client_launches(const struct gs_gpu_client *client);
 /* As far as its page tells, kernels of it are on the GPU. */
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);
 
+/* What people are told that it does.  It runs if it has had work on the GPU in the last quarter of
+ * a second, so that one whose kernels are short does not seem to stop and go. */
+enum gs_doing { GS_DOING_NOTHING, GS_DOING_STOPPED, GS_DOING_IDLES, GS_DOING_WAITS, GS_DOING_RUNS };
+enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *client, uint64_t now);
+
 /*
  * Its process has been stopped, or goes on.  While it is stopped others do not
  * wait for it: it can hear nothing, so what it has on the GPU stays there, and

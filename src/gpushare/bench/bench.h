@@ -37,8 +37,10 @@ struct bench_common {
 	}
 int bench_take_conf(void *stage, const char *line, struct gs_error *err);
 #define BENCH_COMMON_HELP \
-	"      --driver FILE     a libcuda.so.1 (default: the system's)\n" \
-	"      --shim DIR        folder of gpushare's (default: where it is installed)\n" \
+	"      --driver FILE     a libcuda.so.1 (default: that of gpushare.conf, or the\n" \
+	"                        system's)\n" \
+	"      --shim DIR        folder of gpushare's (default: that of gpushare.conf, or\n" \
+	"                        where it is installed)\n" \
 	"      --conf LINE       a further line of gpushare.conf; may be repeated\n" \
 	"  -o, --output PREFIX   write PREFIX.csv, and what else there is\n" \
 	"      --keep            leave the private folder with gpushared's log\n" \

@@ -119,13 +119,13 @@ static long pick(const struct gs_trace_image *image, uint64_t since_ns, struct b
 	return n;
 }
 
-static int request(const struct bench_stage *stage, enum gs_query what, int json,
-		   struct gs_ctl_text *text, struct gs_error *err)
+static int request(const struct bench_stage *stage, enum gs_query what, struct gs_ctl_text *text,
+		   struct gs_error *err)
 {
 	char socket[PATH_MAX];
 
 	snprintf(socket, sizeof(socket), "%s/sock", stage->folder);
-	return gs_ctl_get(socket, what, 0, json, text, err);
+	return gs_ctl_get(socket, what, 0, text, err);
 }
 
 /* The rows of `gpusharectl kernels --json`, to programs by their jobs. */
@@ -157,7 +157,7 @@ int bench_predicted_request(const struct bench_workers *workers,
 	json_t *report, *rows;
 
 	memset(alone_ns, 0, BENCH_PROGRAMS_MAX * sizeof(*alone_ns));
-	if (request(workers->stage, GS_QUERY_KERNELS, 1, &text, err) < 0)
+	if (request(workers->stage, GS_QUERY_KERNELS, &text, err) < 0)
 		return -1;
 	report = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
@@ -177,7 +177,7 @@ int bench_status_request(const struct bench_stage *stage, struct bench_status *i
 	json_t *status;
 	int rc;
 
-	if (request(stage, GS_QUERY_STATUS, 1, &text, err) < 0)
+	if (request(stage, GS_QUERY_STATUS, &text, err) < 0)
 		return -1;
 	status = json_loads(text.bytes, 0, NULL);
 	free(text.bytes);
@@ -200,7 +200,7 @@ long bench_evictions(const struct bench_stage *stage, uint64_t since_ns,
 	long n = -1;
 	int rc;
 
-	if (request(stage, GS_QUERY_TRACE, 0, &text, err) < 0)
+	if (request(stage, GS_QUERY_TRACE, &text, err) < 0)
 		return -1;
 	rc = gs_trace_unpack(text.bytes, text.size, &image, err);
 	free(text.bytes);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/nvidia.h"
+#include "gpushare/bench/defaults.h"
 #include "gpushare/bench/process.h"
 #include "gpushare/config/sched_options.h"
 
@@ -41,6 +42,8 @@ int bench_stage_open(struct bench_stage *stage, struct gs_error *err)
 		stage->folder[0] = '\0';
 		return -1;
 	}
+	if (bench_defaults(stage, err) < 0)
+		return -1;
 	if (stage->driver) {
 		if (access(stage->driver, R_OK) < 0)
 			return gs_fail_errno(err, "%.150s", stage->driver);

@@ -63,7 +63,7 @@ static int run_priority(const struct gs_verb *verb, const char *socket, int argc
 {
 	uint32_t job = 0;
 	const struct gs_option options[] = {
-		{ "job", 'j', .number = &job, .least = 1, .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &job },
 		{ NULL },
 	};
 	int status = gs_ctl_options(verb, options, argc, argv);

@@ -60,7 +60,7 @@ static void check_daemon(struct gs_check *c)
 	const char *version;
 	json_t *status;
 
-	if (gs_ctl_get(path, GS_QUERY_STATUS, 0, 1, &text, &err) < 0) {
+	if (gs_ctl_get(path, GS_QUERY_STATUS, 0, &text, &err) < 0) {
 		gs_check_add(c, GS_WRONG, "gpushared",
 			     "systemctl start gpushared; its journal says why if it does not", "%s",
 			     err.text);

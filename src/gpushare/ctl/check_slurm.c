@@ -140,6 +140,58 @@ static void check_node_line(struct gs_check *c)
 	free(gres);
 }
 
+/* Unlike plugins, partitions differ by case. */
+static int is_in(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; list && *list; list += strspn(list, ",")) {
+		size_t n = strcspn(list, ",");
+
+		if (n == length && strncmp(list, name, n) == 0)
+			return 1;
+		list += n;
+	}
+	return 0;
+}
+
+/* A partition of slurm.conf.  A line may name several. */
+static int has_partition(const struct gs_check *c, const char *name)
+{
+	const char *line;
+	int found = 0;
+
+	for (size_t i = 0; !found && (line = gs_slurm_conf_line(c->slurm, i)); i++) {
+		char *names = gs_slurm_line_value(line, "PartitionName");
+
+		found = strncasecmp(line, "PartitionName=", 14) == 0 && is_in(names, name);
+		free(names);
+	}
+	return found;
+}
+
+/* What a line says of a partition that there is not holds for nobody, and nobody hears of it. */
+static void check_partitions(struct gs_check *c)
+{
+	size_t n = c->config ? c->config->npartition : 0, good = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *name = c->config->partition[i].name;
+
+		if (has_partition(c, name))
+			good++;
+		else
+			gs_check_add(
+				c, GS_WRONG, "partitions",
+				"write the name as slurm.conf has it, or take the line out",
+				"%s has Partition=%s, and %s no such partition: the line holds for nobody",
+				c->config_path, name, c->slurm_conf_path);
+	}
+	if (n && good == n)
+		gs_check_add(c, GS_GOOD, "partitions", NULL,
+			     "Slurm has each partition that %s names", c->config_path);
+}
+
 static void check_types(struct gs_check *c)
 {
 	char *types = gs_slurm_conf_value(c->slurm, "GresTypes");
@@ -333,6 +385,7 @@ void gs_check_slurm(struct gs_check *c)
 	check_select(c);
 	check_advice(c);
 	check_node_line(c);
+	check_partitions(c);
 	check_gres_conf(c);
 	check_plugstack(c);
 	if (c->config && c->config->ngpu)

@@ -3,10 +3,10 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpushare/ctl/ctl.h"
+#include "gpushare/ctl/layout.h"
 
 static int parse_group(void *of, const char *name, struct gs_error *err)
 {
@@ -24,89 +24,96 @@ static int parse_group(void *of, const char *name, struct gs_error *err)
 	return gs_fail(err, "'%.40s' is neither step, job, user, partition nor gpu", name);
 }
 
-/* "90m" ago, or a date: YYYY-MM-DD, with THH:MM or THH:MM:SS behind it. */
-static int parse_since(void *of, const char *text, struct gs_error *err)
+static int fetch_history(const char *socket, struct gs_msg *msg, struct gs_ctl_text *text,
+			 struct gs_error *err)
 {
-	static const struct {
-		char unit;
-		long seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
-	static const char *const dates[] = { "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S" };
-	uint64_t *since = of;
-	time_t now = time(NULL);
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != text && n >= 0 && n <= now / units[i].seconds && *end == units[i].unit &&
-		    !end[1]) {
-			*since = (uint64_t)(now - n * units[i].seconds);
-			return 0;
-		}
-	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
-		struct tm tm = { .tm_isdst = -1 };
-		const char *rest = strptime(text, dates[i], &tm);
-		time_t t;
-
-		if (!rest || *rest)
-			continue;
-		t = mktime(&tm);
-		if (t >= 0) {
-			*since = (uint64_t)t;
-			return 0;
-		}
-	}
-	return gs_fail(err,
-		       "'%.40s' is neither a time like 90m, 12h, 7d nor a date like "
-		       "2026-01-31 or 2026-01-31T12:00",
-		       text);
-}
-
-static int query_history(const char *socket, struct gs_msg *msg)
-{
-	struct gs_ctl_text text;
-	struct gs_error err;
-	int sock = gs_ctl_connect(socket, &err), rc;
+	int sock = gs_ctl_connect(socket, err), rc;
 
 	if (sock < 0)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_fetch(sock, msg, &text, &err);
+		return -1;
+	rc = gs_ctl_fetch(sock, msg, text, err);
 	close(sock);
-	if (rc < 0)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_print(&text);
-	free(text.bytes);
 	return rc;
+}
+
+/* The columns of a report by groups: the first is what it is by. */
+static const struct gs_column *columns_by(uint32_t group)
+{
+	static const struct gs_column firsts[GS_GROUP_COUNT] = {
+		[GS_GROUP_JOB] = { "job", "JOB", "job id", GS_KIND_JOB, 1 },
+		[GS_GROUP_USER] = { "user", "USER", "owner", GS_KIND_TEXT, 1 },
+		[GS_GROUP_PARTITION] = { "partition", "PARTITION", "Slurm partition", GS_KIND_TEXT,
+					 1 },
+		[GS_GROUP_GPU] = { "gpu", "GPU", "GPU index", GS_KIND_COUNT, 1 },
+	};
+	static struct gs_column columns[GS_LAYOUT_COLUMNS];
+	size_t n = 1;
+
+	if (group == GS_GROUP_STEP)
+		return gs_columns_steps;
+	columns[0] = firsts[group];
+	for (const struct gs_column *c = gs_columns_groups; c->key && n < GS_LAYOUT_COLUMNS - 1;
+	     c++)
+		columns[n++] = *c;
+	return columns;
+}
+
+static int show_report(const struct gs_show *show, const struct gs_column *columns,
+		       const struct gs_ctl_text *text)
+{
+	struct gs_error err;
+	json_t *rows = gs_ctl_parse(text, &err);
+	int rc;
+
+	if (!rows)
+		return gs_ctl_fail("%s", err.text);
+	rc = gs_ctl_show(show, columns, rows, &err);
+	json_decref(rows);
+	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
 }
 
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	const char *user = "", *partition = "";
-	int json = 0, selects = 0, status;
+	const char *user = "", *partition = "", *html = NULL;
+	const struct gs_column *columns;
+	struct gs_show show = { 0 };
+	struct gs_ctl_text text;
+	int selects = 0, status;
+	struct gs_error err;
 	struct gs_msg msg;
 	struct gs_msg_history *request = &msg.history;
-	/* The history answers where one of those that select is given. */
 	const struct gs_option options[] = {
-		{ "job", 'j', .number = &request->job_id, .least = 1, .most = UINT32_MAX },
-		{ "json", .given = &json },
-		{ "since", .given = &selects, .take = parse_since, .of = &request->since },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &request->job_id },
+		{ "html", .text = &html },
+		{ "since", .given = &selects, .take = gs_ctl_since, .of = &request->since },
 		{ "user", 'u', .given = &selects, .text = &user },
 		{ "partition", 'p', .given = &selects, .text = &partition },
 		{ "by", .given = &selects, .take = parse_group, .of = &request->group },
+		GS_SHOW_OPTIONS(&show),
 		{ NULL },
 	};
 
 	gs_msg_init(&msg, GS_MSG_HISTORY, 1);
 	status = gs_ctl_options(verb, options, argc, argv);
+	if (status < 0)
+		status = gs_ctl_check_show(verb, &show, columns_by(request->group));
 	if (status >= 0)
 		return status;
-	if (!selects)
-		return gs_ctl_query(socket, GS_QUERY_REPORT, request->job_id, json);
 	if (gs_msg_str(request->user, sizeof(request->user), user) < 0 ||
 	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
 		return gs_ctl_usage(verb, "a name is too long");
-	request->json = (uint32_t)json;
-	return query_history(socket, &msg);
+	if (html && (show.json || request->group != GS_GROUP_STEP))
+		return gs_ctl_usage(verb, "--html goes with neither --json nor --by");
+	request->json = 1;
+	if (html)
+		return gs_ctl_report_html(socket, &msg, selects, html);
+	columns = columns_by(request->group);
+	if ((selects ? fetch_history(socket, &msg, &text, &err) :
+		       gs_ctl_get(socket, GS_QUERY_REPORT, request->job_id, &text, &err)) < 0)
+		return gs_ctl_fail("%s", err.text);
+	status = show.json ? gs_ctl_print(&text) : show_report(&show, columns, &text);
+	free(text.bytes);
+	return status;
 }
 
 const struct gs_verb gs_verb_report = {
@@ -119,7 +126,7 @@ const struct gs_verb gs_verb_report = {
 		"      --since TIME      only those that ended since then or have not: 90m, 12h, 7d\n"
 		"                        ago, or 2026-01-31, or 2026-01-31T12:00\n"
 		"      --by WHAT         a line per step, job, user, partition or gpu\n"
-		"      --json            print JSON\n"
+		"      --html FILE       write a page for a browser: timeline, users, memory, steps\n" GS_SHOW_HELP
 		"\n"
 		"--user, --partition, --since and --by ask the history (HistoryFile).\n",
 	.run = run,

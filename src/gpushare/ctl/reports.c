@@ -1,34 +1,118 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verbs that print what the daemon answers to one question. */
+/* The verbs kernels, memory and metrics: what the daemon answers to one question. */
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gpushare/ctl/ctl.h"
 
-static int run_report(const struct gs_verb *verb, const char *socket, int argc, char **argv)
+/* ---- kernels ---- */
+
+static int show_kernels(const struct gs_show *show, const struct gs_ctl_text *text)
 {
-	int json = 0, status;
+	const struct gs_show plain = { .no_header = show->no_header };
+	struct gs_error err;
+	json_t *all = gs_ctl_parse(text, &err), *sums;
+	int rc;
+
+	if (!all)
+		return gs_ctl_fail("%s", err.text);
+	rc = gs_ctl_show(show, gs_columns_kernels, json_object_get(all, "kernels"), &err);
+	if (rc == 0 && !show->format) {
+		sums = json_object_get(all, "jobs");
+		json_array_append(sums, json_object_get(all, "all"));
+		putchar('\n');
+		rc = gs_ctl_show(&plain, gs_columns_sums, sums, &err);
+	}
+	json_decref(all);
+	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+}
+
+static int run_kernels(const struct gs_verb *verb, const char *socket, int argc, char **argv)
+{
+	struct gs_show show = { 0 };
 	uint32_t job = 0;
 	const struct gs_option options[] = {
-		{ "json", .given = &json },
-		/* The last one: it is not every report's. */
-		{ verb->query == GS_QUERY_KERNELS ? "job" : NULL, 'j', .number = &job, .least = 1,
-		  .most = UINT32_MAX },
+		{ "job", 'j', .take = gs_ctl_take_job, .of = &job },
+		GS_SHOW_OPTIONS(&show),
 		{ NULL },
 	};
+	int status = gs_ctl_options(verb, options, argc, argv);
+	struct gs_ctl_text text;
+	struct gs_error err;
 
-	status = gs_ctl_options(verb, options, argc, argv);
-	return status < 0 ? gs_ctl_query(socket, verb->query, job, json) : status;
+	if (status < 0)
+		status = gs_ctl_check_show(verb, &show, gs_columns_kernels);
+	if (status >= 0)
+		return status;
+	if (gs_ctl_get(socket, GS_QUERY_KERNELS, job, &text, &err) < 0)
+		return gs_ctl_fail("%s", err.text);
+	status = show.json ? gs_ctl_print(&text) : show_kernels(&show, &text);
+	free(text.bytes);
+	return status;
 }
+
+/* ---- memory ---- */
+
+static double figure(json_t *o, const char *key)
+{
+	return json_number_value(json_object_get(o, key));
+}
+
+static const char *words(json_t *o, const char *key)
+{
+	const char *s = json_string_value(json_object_get(o, key));
+
+	return s ? s : "-";
+}
+
+static int show_memory(const struct gs_show *show, const struct gs_ctl_text *text)
+{
+	struct gs_error err;
+	json_t *all = gs_ctl_parse(text, &err), *gpu, *steps;
+	int rc = 0;
+	size_t i;
+
+	if (!all)
+		return gs_ctl_fail("%s", err.text);
+	json_array_foreach (all, i, gpu) {
+		if (!show->format)
+			printf("gpu %.0f: %.0f MiB, %.0f reserved, %.0f used; admission %s, "
+			       "wake-up %s, cycle %.3g ms\n",
+			       figure(gpu, "gpu"), figure(gpu, "memory_mb"),
+			       figure(gpu, "reserved_mb"), figure(gpu, "used_mb"),
+			       words(gpu, "admission"), words(gpu, "wake"),
+			       figure(gpu, "cycle_ms"));
+		steps = json_object_get(gpu, "steps");
+		if (rc == 0 && json_array_size(steps))
+			rc = gs_ctl_show(show, gs_columns_memory, steps, &err);
+	}
+	json_decref(all);
+	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+}
+
+static int run_memory(const struct gs_verb *verb, const char *socket, int argc, char **argv)
+{
+	struct gs_show show = { 0 };
+	const struct gs_option options[] = { GS_SHOW_OPTIONS(&show), { NULL } };
+	int status = gs_ctl_options(verb, options, argc, argv);
+	struct gs_ctl_text text;
+	struct gs_error err;
+
+	if (status < 0)
+		status = gs_ctl_check_show(verb, &show, gs_columns_memory);
+	if (status >= 0)
+		return status;
+	if (gs_ctl_get(socket, GS_QUERY_MEMORY, 0, &text, &err) < 0)
+		return gs_ctl_fail("%s", err.text);
+	status = show.json ? gs_ctl_print(&text) : show_memory(&show, &text);
+	free(text.bytes);
+	return status;
+}
+
+/* ---- metrics ---- */
 
 static int run_metrics(const struct gs_verb *verb, const char *socket, int argc, char **argv)
-{
-	static const struct gs_option options[] = { { NULL } };
-	int status = gs_ctl_options(verb, options, argc, argv);
-
-	return status < 0 ? gs_ctl_query(socket, verb->query, 0, 0) : status;
-}
-
-static int run_ping(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	static const struct gs_option options[] = { { NULL } };
 	int status = gs_ctl_options(verb, options, argc, argv);
@@ -37,38 +121,28 @@ static int run_ping(const struct gs_verb *verb, const char *socket, int argc, ch
 
 	if (status >= 0)
 		return status;
-	if (gs_ctl_get(socket, verb->query, 0, 1, &text, &err) < 0)
+	if (gs_ctl_get(socket, GS_QUERY_METRICS, 0, &text, &err) < 0)
 		return gs_ctl_fail("%s", err.text);
+	status = gs_ctl_print(&text);
 	free(text.bytes);
-	return 0;
+	return status;
 }
-
-const struct gs_verb gs_verb_status = {
-	.name = "status",
-	.usage = "[--json]",
-	.words = "Show the GPUs, who holds them, and the registered job steps",
-	.help = "  --json     print JSON\n",
-	.query = GS_QUERY_STATUS,
-	.run = run_report,
-};
 
 const struct gs_verb gs_verb_memory = {
 	.name = "memory",
-	.usage = "[--json]",
+	.usage = "[OPTION]...",
 	.words = "Show the GPUs' memory, who has reserved it, and who waits for it and why",
-	.help = "  --json     print JSON\n",
-	.query = GS_QUERY_MEMORY,
-	.run = run_report,
+	.help = GS_SHOW_HELP,
+	.run = run_memory,
 };
 
 const struct gs_verb gs_verb_kernels = {
 	.name = "kernels",
-	.usage = "[--job N] [--json]",
+	.usage = "[--job N] [OPTION]...",
 	.words = "Show the kernels of each job step, and why some cannot leave",
-	.help = "  --job N    only the steps of job N\n"
-		"  --json     print JSON\n",
-	.query = GS_QUERY_KERNELS,
-	.run = run_report,
+	.help = "  -j, --job N        only the steps of job N\n" GS_SHOW_HELP
+		"\nWith --format the sums of the jobs are left out.\n",
+	.run = run_kernels,
 };
 
 const struct gs_verb gs_verb_metrics = {
@@ -76,15 +150,5 @@ const struct gs_verb gs_verb_metrics = {
 	.usage = "",
 	.words = "Print the figures as Prometheus text metrics",
 	.help = "MetricsFile= of gpushare.conf has the daemon write them to a file.\n",
-	.query = GS_QUERY_METRICS,
 	.run = run_metrics,
-};
-
-const struct gs_verb gs_verb_ping = {
-	.name = "ping",
-	.usage = "",
-	.words = "Exit with status 0 if the daemon answers",
-	.help = "",
-	.query = GS_QUERY_STATUS,
-	.run = run_ping,
 };

@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include "gpushare/ctl/ctl.h"
+#include "gpushare/ctl/layout.h"
+#include "gpushare/ctl/screen.h"
+#include "gpushare/ctl/table.h"
+#include "gpushare/proto/job_name.h"
 
 int gs_ctl_fail(const char *fmt, ...)
 {
@@ -60,23 +64,90 @@ int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, 
 	return -1;
 }
 
-int gs_ctl_print(const struct gs_ctl_text *text)
+int gs_ctl_take_job(void *of, const char *text, struct gs_error *err)
 {
-	fwrite(text->bytes, 1, text->size, stdout);
+	return gs_job_parse(text, of, err);
+}
+
+int gs_ctl_written(void)
+{
 	if (fflush(stdout) != 0 || ferror(stdout))
 		return gs_ctl_fail("cannot write: %s", strerror(errno));
 	return 0;
 }
 
-int gs_ctl_query(const char *socket_path, enum gs_query what, unsigned job, int json)
+int gs_ctl_print(const struct gs_ctl_text *text)
+{
+	fwrite(text->bytes, 1, text->size, stdout);
+	return gs_ctl_written();
+}
+
+static void list_columns(const struct gs_column *columns)
+{
+	for (; columns->key; columns++)
+		printf("%-18s %s\n", columns->key, columns->words);
+}
+
+int gs_ctl_check_show(const struct gs_verb *verb, const struct gs_show *show,
+		      const struct gs_column *columns)
+{
+	struct gs_layout layout;
+	struct gs_error err;
+
+	if (show->format && strcmp(show->format, "help") == 0) {
+		list_columns(columns);
+		return gs_ctl_written();
+	}
+	if (show->json && (show->format || show->sort))
+		return gs_ctl_usage(verb,
+				    "--json has all columns: --format and --sort are for tables");
+	if (gs_layout_make(&layout, columns, show->format, NULL, &err) < 0)
+		return gs_ctl_usage(verb, "--format: %s", err.text);
+	gs_layout_free(&layout);
+	if (gs_layout_make(&layout, columns, NULL, show->sort, &err) < 0)
+		return gs_ctl_usage(verb, "--sort: %s", err.text);
+	gs_layout_free(&layout);
+	return -1;
+}
+
+int gs_ctl_show(const struct gs_show *show, const struct gs_column *columns, json_t *rows,
+		struct gs_error *err)
+{
+	struct gs_layout layout;
+	struct gs_lines lines;
+
+	if (gs_layout_make(&layout, columns, show->format, show->sort, err) < 0)
+		return -1;
+	if (gs_table_lines(&lines, &layout, rows, gs_screen_width()) < 0) {
+		gs_layout_free(&layout);
+		return gs_fail(err, "no memory");
+	}
+	for (size_t i = show->no_header != 0; i < lines.n; i++)
+		puts(lines.line[i]);
+	gs_lines_free(&lines);
+	gs_layout_free(&layout);
+	return 0;
+}
+
+json_t *gs_ctl_parse(const struct gs_ctl_text *text, struct gs_error *err)
+{
+	json_error_t where;
+	json_t *value = json_loadb(text->bytes, text->size, 0, &where);
+
+	if (!value)
+		gs_fail(err, "gpushared's answer is no JSON: %s", where.text);
+	return value;
+}
+
+json_t *gs_ctl_request(const char *socket_path, enum gs_query what, unsigned job,
+		       struct gs_error *err)
 {
 	struct gs_ctl_text text;
-	struct gs_error err;
-	int rc;
+	json_t *value;
 
-	if (gs_ctl_get(socket_path, what, job, json, &text, &err) < 0)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_print(&text);
+	if (gs_ctl_get(socket_path, what, job, &text, err) < 0)
+		return NULL;
+	value = gs_ctl_parse(&text, err);
 	free(text.bytes);
-	return rc;
+	return value;
 }

@@ -13,7 +13,7 @@ double gs_ntt(double turnaround, double alone)
 double gs_ntt_so_far(double turnaround_ms, double active_ms)
 {
 	if (active_ms <= 0 && turnaround_ms > 0)
-		return 1 + turnaround_ms;
+		return NAN;
 	return gs_ntt(turnaround_ms, active_ms);
 }
 
@@ -60,17 +60,26 @@ double gs_jain(const double *x, const double *entitlement, size_t n)
 
 void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing)
 {
-	double part = 0, squares = 0;
+	double part = 0, squares = 0, sum = 0, off = 0;
 
-	*sharing = (struct gs_sharing) { .antt = gs_antt(ntt, n), .dntt = gs_dntt(ntt, n) };
+	*sharing = (struct gs_sharing) { 0 };
 	for (size_t i = 0; i < n; i++) {
-		double progress = ntt[i] > 0 ? 1 / ntt[i] : 0;
+		int served = ntt[i] > 0; /* false for NaN */
+		double progress = served ? 1 / ntt[i] : 0;
 		double one = shares[i] > 0 ? progress / shares[i] : 0;
 
+		sum += served ? ntt[i] : 0;
+		sharing->served += (unsigned)served;
 		sharing->stp += progress;
 		part += one;
 		squares += one * one;
 	}
+	sharing->unserved = (unsigned)n - sharing->served;
+	sharing->antt = sharing->served ? sum / sharing->served : 0;
+	for (size_t i = 0; i < n; i++)
+		if (ntt[i] > 0)
+			off += (ntt[i] - sharing->antt) * (ntt[i] - sharing->antt);
+	sharing->dntt = sharing->served ? sqrt(off / sharing->served) : 0;
 	sharing->jain = squares > 0 ? part * part / ((double)n * squares) : 1;
 }
 

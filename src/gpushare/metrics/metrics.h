@@ -22,10 +22,9 @@
 double gs_ntt(double turnaround, double alone);
 
 /*
- * NTT of a step that may not have had the GPU yet, in ms: turnaround / active;
- * of one that waits and has had nothing what it would be if its first
- * millisecond, about the shortest quantum, came now, 1 + turnaround: the longer
- * it starves the worse, and no jump when it is served.  0: it has not wanted the GPU.
+ * NTT of a step that may not have had the GPU yet, in ms: turnaround / active.
+ * NaN: it has waited and was never served, so it has a waiting time and no slowdown.
+ * 0: it has not wanted the GPU.
  */
 double gs_ntt_so_far(double turnaround_ms, double active_ms);
 
@@ -41,12 +40,18 @@ double gs_dntt(const double *ntt, size_t n);
 /* Jain's index of x_i / entitlement_i: 1 is fair, 1/n is one taking all; 1 for n = 0. */
 double gs_jain(const double *x, const double *entitlement, size_t n);
 
-/* The four of those who share a GPU. */
+/* The four of those who share a GPU, and of how many they are. */
 struct gs_sharing {
 	double antt, dntt, stp, jain;
+	unsigned served, unserved;
 };
 
-/* From n NTTs and entitlements (shares).  Jain's index is that of the progress 1/NTT. */
+/*
+ * From n NTTs and entitlements (shares).  An NTT that is NaN or 0 is that of somebody who was never
+ * served: ANTT and DNTT are of the others, while STP and Jain's index, which are of the progress
+ * 1/NTT, count it as no progress.  So starving somebody is unfair, and no mean is made of a number
+ * that nobody measured.
+ */
 void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing);
 
 /*

@@ -150,6 +150,10 @@ static int connect_abstract(int sock, const char *path, struct gs_error *err)
 
 	if (!size || connect(sock, (struct sockaddr *)&address, size) < 0) {
 		errno = before;
+		if (before == EAGAIN)
+			return gs_fail(err,
+				       "gpushared does not answer at %s: it hangs, or is stopped",
+				       path);
 		return gs_fail_errno(err, "gpushared does not answer at %s", path);
 	}
 	if (is_trusted(sock))
@@ -255,6 +259,8 @@ int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction, i
 	do
 		n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
 	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return gs_fail(err, "no answer in time");
 	if (n < 0)
 		return gs_fail_errno(err, "cannot receive");
 	passed = take_fds(&mh);

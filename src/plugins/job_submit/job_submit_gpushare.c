@@ -36,6 +36,8 @@ struct job {
 	char *partition;
 	char *tres[GS_PER_COUNT];
 	const job_desc_msg_t *desc; /* as it is submitted, or the change */
+	uint32_t uid;
+	const char *qos; /* NULL: its default, which is not known here */
 };
 
 GS_EXPORT int fini(void);
@@ -124,6 +126,37 @@ static int rewrite(const struct job *job, uint64_t shares, char **tres_per_node,
 	return 0;
 }
 
+/*
+ * Only root may have more than the partition's priority.  gpushared would lower it without a word,
+ * on a node where the user sees none.  With lines for QOS, one that is not named may be worth more.
+ */
+static void say_lowered(const struct job *job, const struct gs_config *config,
+			const struct gs_site *site, char *words, size_t size)
+{
+	const char *said = option_of(job, "priority");
+	size_t at = strlen(words);
+	struct gs_error err;
+	uint32_t level;
+
+	if (!config || !said || job->uid == 0 || (!job->qos && config->nqos) ||
+	    gs_option_priority(said, &level, &err) < 0)
+		return;
+	for (size_t i = 0; i < site->npartition; i++) {
+		const char *name = site->partition[i].name;
+		struct gs_config_who who = { name, job->qos ? job->qos : "",
+					     gs_partition_tier(name) };
+		int32_t most = gs_config_priority(config, &who);
+
+		if (level <= (uint32_t)most)
+			continue;
+		snprintf(words + at, size - at,
+			 "%sgpushare: --gpushare-priority=%" PRIu32
+			 " is more than jobs of partition %.64s may have: it gets %" PRId32,
+			 at ? "; " : "", level, name, most);
+		return;
+	}
+}
+
 /* Judge the job and change *desc accordingly.  0, with words for the user or ""; -1 with the
  * reason. */
 static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_t size,
@@ -159,6 +192,7 @@ static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_
 			 "gpushare: --gpushare-mem=%s takes %" PRIu64
 			 " shares of a GPU: the job has --gres=gpushare:%" PRIu64,
 			 option_of(job, "mem"), verdict.shares, verdict.shares);
+	say_lowered(job, config, &site, words, size);
 	rc = 0;
 out:
 	xfree(small);
@@ -190,6 +224,8 @@ int job_submit(job_desc_msg_t *desc, uint32_t submit_uid, char **err_msg)
 		.tres = { desc->tres_per_node, desc->tres_per_job, desc->tres_per_socket,
 			  desc->tres_per_task },
 		.desc = desc,
+		.uid = desc->user_id,
+		.qos = desc->qos,
 	};
 	char words[GS_ERROR_TEXT_MAX];
 	struct gs_error err;
@@ -215,6 +251,8 @@ static int modify(job_desc_msg_t *change, job_record_t *record, uint32_t uid, ch
 			change->tres_per_task ? change->tres_per_task : record->tres_per_task,
 		},
 		.desc = change,
+		.uid = record->user_id,
+		.qos = change->qos,
 	};
 	char words[GS_ERROR_TEXT_MAX];
 	struct gs_error err;

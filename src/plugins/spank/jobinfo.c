@@ -101,6 +101,8 @@ static int copy(const slurm_job_info_t *job, struct gs_jobinfo *info, struct gs_
 		return gs_fail(err, "partition %.80s has too long a name", job->partition);
 	if (gs_msg_str(info->qos, sizeof(info->qos), job->qos ? job->qos : "") < 0)
 		return gs_fail(err, "QOS %.80s has too long a name", job->qos);
+	/* Only metrics show it, so one with a long name is no reason to refuse the job. */
+	snprintf(info->account, sizeof(info->account), "%s", job->account ? job->account : "");
 	return 0;
 }
 
@@ -144,6 +146,23 @@ enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct
 			return answer;
 		nanosleep(&pause, NULL);
 	}
+}
+
+int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id)
+{
+	job_step_info_response_msg_t *reply = NULL;
+	int bare = 0;
+
+	if (slurm_get_job_steps(0, job_id, step_id, &reply, SHOW_ALL) != SLURM_SUCCESS)
+		return 0;
+	for (uint32_t i = 0; i < reply->job_step_count; i++) {
+		const job_step_info_t *step = &reply->job_steps[i];
+
+		bare |= step->step_id.job_id == job_id && step->step_id.step_id == step_id &&
+			gs_gres_is_bare(step->tres_per_node, "gpushare");
+	}
+	slurm_free_job_step_info_response_msg(reply);
+	return bare;
 }
 
 static enum gs_jobinfo_answer knock(uint32_t job_id, struct gs_error *err)

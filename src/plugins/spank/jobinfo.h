@@ -11,8 +11,9 @@ struct gs_jobinfo {
 	uint32_t uid;
 	uint32_t shares; /* of gpushare on the node where it has most; 0: none */
 	char partition[64];
-	char qos[64];  /* "": none, as without slurmdbd */
-	uint32_t tier; /* the partition's PriorityTier plus 1; 0: not known */
+	char qos[64];     /* "": none, as without slurmdbd */
+	char account[64]; /* the same */
+	uint32_t tier;    /* the partition's PriorityTier plus 1; 0: not known */
 };
 
 enum gs_jobinfo_answer {
@@ -27,6 +28,12 @@ enum gs_jobinfo_answer {
  */
 enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct gs_jobinfo *info,
 				       struct gs_error *err);
+
+/*
+ * 1: the step was asked for with --gres=gpushare and no number, which Slurm takes for one share. 0:
+ * with a number, or slurmctld does not tell.
+ */
+int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id);
 
 /* Wait for up to so long until slurmctld answers about the job, whatever it says.  0, or -1 with
  * the reason. */

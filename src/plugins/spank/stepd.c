@@ -131,6 +131,7 @@ static int set_environment(spank_t spank, const struct gs_spank_args *args,
 	    set_env(spank, "GPUSHARE_DRIVER", granted->driver, err) < 0)
 		return -1;
 	if (set_env(spank, "GPUSHARE_SOCKET", args->socket, err) < 0 ||
+	    set_number(spank, "GPUSHARE_SHARES", self.step.shares, err) < 0 ||
 	    set_number(spank, "GPUSHARE_JOB_ID", self.step.job_id, err) < 0 ||
 	    set_number(spank, "GPUSHARE_STEP_ID", self.step.step_id, err) < 0)
 		return -1;
@@ -166,6 +167,9 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 		return gs_fail(err, "slurmctld says that job %u is of another user", step->job_id);
 	step->uid = job.uid;
 	step->shares = shares < job.shares ? shares : job.shares;
+	/* srun asks for its step with the user's own words: the job got DefaultShares for them. */
+	if (shares == 1 && job.shares > 1 && gs_jobinfo_step_is_bare(step->job_id, step->step_id))
+		step->shares = job.shares;
 	if (gpu_of(spank, &step->gpu, err) < 0) {
 		*answer = GS_ANSWER_REFUSED;
 		return -1;
@@ -177,6 +181,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 	step->priority = options->priority;
 	memcpy(step->partition, job.partition, sizeof(step->partition));
 	memcpy(step->qos, job.qos, sizeof(step->qos));
+	memcpy(step->account, job.account, sizeof(step->account));
 	step->tier = job.tier;
 	return 1;
 }

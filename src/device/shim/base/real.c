@@ -227,10 +227,14 @@ static void write_line(FILE *out, const char *fmt, va_list ap)
 {
 	static const struct timespec at_once = { 0, 0 };
 	sigset_t deadly, before, was;
-	char text[512];
+	char text[512], stamp[32];
 	struct timespec now;
+	struct tm tm;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	/* As in gpushared's log, so that the two can be read side by side. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	sigpending(&before);
 	sigemptyset(&deadly);
@@ -239,8 +243,7 @@ static void write_line(FILE *out, const char *fmt, va_list ap)
 	if (!sigismember(&before, SIGXFSZ))
 		sigaddset(&deadly, SIGXFSZ);
 	pthread_sigmask(SIG_BLOCK, &deadly, &was);
-	fprintf(out, "gpushare[%d] %ld.%06ld: %s\n", (int)getpid(), (long)now.tv_sec,
-		now.tv_nsec / 1000, text);
+	fprintf(out, "gpushare[%d] %s.%06ld: %s\n", (int)getpid(), stamp, now.tv_nsec / 1000, text);
 	while (sigtimedwait(&deadly, NULL, &at_once) > 0)
 		;
 	pthread_sigmask(SIG_SETMASK, &was, NULL);

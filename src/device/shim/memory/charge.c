@@ -64,12 +64,14 @@ static int within_own_bound(const struct shim_session *s, uint64_t bytes)
 	return !s->reservation || (used <= s->reservation && bytes <= s->reservation - used);
 }
 
-static int query(struct shim_session *s, uint64_t bytes)
+static int query(struct shim_session *s, uint64_t bytes, uint64_t *used, uint64_t *reservation)
 {
 	int granted;
 
+	*used = s->used;
+	*reservation = s->reservation;
 	pthread_mutex_lock(&s->requesting);
-	granted = s->connected ? gs_client_alloc(s->client, bytes, NULL, NULL) : -1;
+	granted = s->connected ? gs_client_alloc(s->client, bytes, used, reservation) : -1;
 	if (granted < 0)
 		granted = within_own_bound(s, bytes);
 	if (granted)
@@ -78,8 +80,24 @@ static int query(struct shim_session *s, uint64_t bytes)
 	return granted;
 }
 
+/* "CUDA out of memory" alone would send its user to look at the GPU, which may be half empty. */
+static void say_refused(uint64_t bytes, uint64_t used, uint64_t reservation)
+{
+	const char *quiet = getenv("GPUSHARE_QUIET");
+
+	if (!quiet || strcmp(quiet, "1") != 0)
+		shim_notice(
+			"not enough GPU memory: %.1f MiB more do not fit into the %.1f MiB that this job step has "
+			"reserved, of which %.1f are in use; more with --gpushare-mem=SIZE of sbatch and srun, or "
+			"--mem SIZE of gpusharectl run",
+			(double)bytes / (1 << 20), (double)reservation / (1 << 20),
+			(double)used / (1 << 20));
+}
+
 int shim_charge(struct shim_session *s, uint64_t bytes)
 {
+	uint64_t used, reservation;
+
 	if (s->sent_away)
 		return 0;
 	if (!bytes)
@@ -93,10 +111,12 @@ int shim_charge(struct shim_session *s, uint64_t bytes)
 		}
 		atomic_fetch_sub(&s->used, bytes);
 	}
-	if (!query(s, bytes)) {
+	if (!query(s, bytes, &used, &reservation)) {
 		shim_pools_settle(s, 1);
-		if (!query(s, bytes))
+		if (!query(s, bytes, &used, &reservation)) {
+			say_refused(bytes, used, reservation);
 			return 0;
+		}
 	}
 	note_peak(s);
 	return 1;

@@ -9,6 +9,7 @@
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/base/step_cgroup.h"
+#include "gpushare/proto/job_name.h"
 
 /* A step of the job of which the process is in another step, one without shares. */
 struct elsewhere {
@@ -101,8 +102,8 @@ static void explain(struct gs_daemon *d, const struct gs_claim *claim,
 
 	*code = GS_REFUSED_UNKNOWN_STEP;
 	if (elsewhere->step) {
-		gs_fail(err, "job %u.%s, in which this process is, has no shares here",
-			elsewhere->step->info.job_id,
+		gs_fail(err, "job " GS_JOB_F ".%s, in which this process is, has no shares here",
+			GS_JOB(elsewhere->step->info.job_id),
 			gs_step_name(elsewhere->step_id, name, sizeof(name)));
 		return;
 	}
@@ -110,12 +111,13 @@ static void explain(struct gs_daemon *d, const struct gs_claim *claim,
 		if (s->info.job_id == claim->job_id) {
 			*code = GS_REFUSED_NOT_YOURS;
 			gs_fail(err,
-				"job %u is not this process's: it is in the cgroup of none of the "
+				"job " GS_JOB_F
+				" is not this process's: it is in the cgroup of none of the "
 				"job's steps, and was not started by one as its user",
-				claim->job_id);
+				GS_JOB(claim->job_id));
 			return;
 		}
-	gs_fail(err, "job %u has registered no such step here", claim->job_id);
+	gs_fail(err, "job " GS_JOB_F " has registered no such step here", GS_JOB(claim->job_id));
 }
 
 struct gs_step *gs_identify(struct gs_daemon *d, const char *proc, const struct gs_claim *claim,

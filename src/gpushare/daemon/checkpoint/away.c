@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/proto/job_name.h"
 
 int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *s)
 {
@@ -28,7 +29,7 @@ const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *a, ch
 	snprintf(buf, size, "a step that is over");
 	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc == a) {
-			snprintf(buf, size, "job %u.%s", s->info.job_id,
+			snprintf(buf, size, "job " GS_JOB_F ".%s", GS_JOB(s->info.job_id),
 				 gs_step_name(s->info.step_id, name, sizeof(name)));
 			break;
 		}

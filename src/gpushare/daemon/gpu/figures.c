@@ -27,15 +27,23 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 {
 	struct sync *sync = arg;
 	struct gs_connection *conn;
+	uint64_t now = gs_clock_ns();
 	struct gs_step *s;
 
-	gs_gpu_settle(gpu, gs_clock_ns());
+	gs_gpu_settle(gpu, now);
 	TAILQ_FOREACH (s, &sync->d->steps, link)
-		if (s->alloc && s->alloc->device == sync->device)
+		if (s->alloc && s->alloc->device == sync->device) {
 			gs_step_usage_copy(&s->usage, &s->live, sync->with_kernels);
+			s->doing = GS_DOING_NOTHING;
+		}
 	LIST_FOREACH (conn, &sync->d->conns, link)
-		if (conn->client && conn->device == sync->device)
+		if (conn->client && conn->device == sync->device) {
+			enum gs_doing doing = gs_gpu_client_doing(conn->client, now);
+
 			conn->registration.counted = gs_gpu_client_launches(conn->client);
+			if (doing > conn->step->doing)
+				conn->step->doing = (uint8_t)doing;
+		}
 	sync->lessons = gs_gpu_lessons(gpu, sync->lesson);
 }
 

@@ -6,8 +6,9 @@
 #include "gpushare/daemon/base/daemon.h"
 
 /*
- * The steps' usages as they are now, with their kernels or with those that were copied last, and
- * gs_connection.counted.  What launches have taught of kernels' times goes to d->learned.
+ * The steps' usages and what they do as they are now, with their kernels or with those that were
+ * copied last, and gs_connection.counted.  What launches have taught of kernels' times goes to
+ * d->learned.
  */
 void gs_devices_sync(struct gs_daemon *d, int with_kernels);
 

@@ -298,6 +298,7 @@ static void text_of(sqlite3_stmt *st, int column, char *field, size_t size)
 static void read_row(sqlite3_stmt *st, struct gs_past_step *s)
 {
 	memset(s, 0, sizeof(*s));
+	s->priority = -1;
 	s->job = (uint32_t)sqlite3_column_int64(st, 0);
 	s->step = (uint32_t)sqlite3_column_int64(st, 1);
 	s->gpu = (uint32_t)sqlite3_column_int64(st, 2);

@@ -12,7 +12,7 @@ void gs_record_step(struct gs_daemon *d, struct gs_step *s)
 
 	if (!d->history)
 		return;
-	gs_gather_past(s, &past);
+	gs_gather_past(d, s, &past);
 	gs_history_add(d->history, &past);
 	gs_history_learned(d->history);
 }

@@ -78,7 +78,8 @@ int gs_memory_poll(const struct gs_alloc *alloc, struct gs_rbdm_view *view);
 /* Why it waits, in words: "number 1 of 3 that wait for memory: 112 of 512 MiB are not reserved". */
 void gs_memory_why(const struct gs_alloc *alloc, char *buf, size_t size);
 
-/* GPUs, reservations and who waits, for `gpusharectl memory`; to be freed.  (memory_report.c) */
-char *gs_memory_report(struct gs_daemon *d, int json);
+/* GPUs, reservations and who waits, for `gpusharectl memory`: JSON, to be freed.  (memory_report.c)
+ */
+char *gs_memory_report(struct gs_daemon *d);
 
 #endif

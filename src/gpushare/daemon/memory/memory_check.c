@@ -197,6 +197,17 @@ int gs_memory_check_free(const struct gs_memory_check *c, const struct gs_device
 	return 1;
 }
 
+int gs_memory_check_energy(const struct gs_memory_check *c, const struct gs_device *device,
+			   uint64_t *mj, uint64_t *at_ns)
+{
+	if (!c || !c->answered_ns || device->index >= GS_CONFIG_GPUS_MAX ||
+	    !c->answer.gpu[device->index].energy_mj)
+		return 0;
+	*mj = c->answer.gpu[device->index].energy_mj;
+	*at_ns = c->answered_ns;
+	return 1;
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_memory_check *c = arg;

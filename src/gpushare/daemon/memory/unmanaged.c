@@ -17,6 +17,7 @@
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/proto/job_name.h"
 
 /* The server and its control daemon, whosever they are: their clients are listed as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
@@ -124,7 +125,7 @@ static void say(const struct gs_unmanaged *p)
 	char of[64] = "no step with shares", name[16];
 
 	if (p->job_id)
-		snprintf(of, sizeof(of), "job %u.%s", p->job_id,
+		snprintf(of, sizeof(of), "job " GS_JOB_F ".%s", GS_JOB(p->job_id),
 			 gs_step_name(p->step_id, name, sizeof(name)));
 	gs_log(GS_LOG_WARN,
 	       "gpu %u: pid %d (%s), uid %u, of %s, uses the GPU past gpushare, %" PRIu64

@@ -78,8 +78,14 @@ static size_t append_visible(char *text, size_t size, size_t used, const struct 
 {
 	const struct gs_device *device = step->alloc->device;
 
+	/* Without File= nothing but the index tells the GPUs apart, and nobody but this says so to
+	 * a program of gpusharectl run. */
 	if (!*device->uuid)
-		return used;
+		return step->info.local && (c->ngpu > 1 || device->index) ?
+			       append(text, size, used,
+				      "CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=%u\n",
+				      device->index) :
+			       used;
 	if (c->isolation == GS_ISOLATION_MPS || !counted_alike(c, device))
 		return append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
 	used = append(text, size, used, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/aggregate.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,13 @@
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/report_json.h"
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/daemon/report/table.h"
 #include "gpushare/metrics/metrics.h"
 
 struct group {
 	char name[64];
 	size_t first, n; /* of the ordered steps */
-#define GROUP(key, type, kind, value, join, words) type key;
-#include "gpushare/daemon/report/aggregate.def"
+#define GROUP(key, type, kind, rank, head, value, join, words) type key;
+#include "gpushare/columns/groups.def"
 #undef GROUP
 };
 
@@ -44,6 +43,14 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 		.step = gs_step_name(s->step, name, size),
 		.user = s->user,
 		.partition = s->partition,
+		.state = *s->state ? s->state : "over",
+		.priority = s->priority,
+		.priority_requested = -1,
+		.start = s->start_s,
+		.end = s->end_s,
+		.reason = "",
+		.account = "",
+		.energy_j = NAN,
 		.gpu = s->gpu,
 		.shares = s->shares,
 		.kernels = s->kernels,
@@ -59,7 +66,7 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 	};
 }
 
-static char *per_step(const struct gs_past_step **step, size_t n, int json)
+static char *per_step(const struct gs_past_step **step, size_t n)
 {
 	struct gs_report_row *row = calloc(n + 1, sizeof(*row));
 	char(*name)[16] = calloc(n + 1, sizeof(*name)), *text = NULL;
@@ -67,7 +74,7 @@ static char *per_step(const struct gs_past_step **step, size_t n, int json)
 	if (row && name) {
 		for (size_t i = 0; i < n; i++)
 			row_of(step[i], name[i], sizeof(name[i]), &row[i]);
-		text = gs_report_steps(row, n, json);
+		text = gs_report_steps(row, n);
 	}
 	free(row);
 	free(name);
@@ -114,8 +121,8 @@ static int by_group(const void *a, const void *b, void *arg)
 
 static void join(struct group *g, const struct gs_past_step *s)
 {
-#define GROUP(key, type, kind, value, how, words) g->key = JOIN_##how(g->key, value);
-#include "gpushare/daemon/report/aggregate.def"
+#define GROUP(key, type, kind, rank, head, value, how, words) g->key = JOIN_##how(g->key, value);
+#include "gpushare/columns/groups.def"
 #undef GROUP
 	g->n++;
 }
@@ -128,11 +135,14 @@ static void finish(struct group *g, const struct gs_past_step **step, double *ro
 	size_t used = 0;
 
 	for (size_t i = g->first; i < g->first + g->n; i++) {
+		if (step[i]->turnaround_ms <= 0)
+			continue;
 		ntt[used] = gs_ntt_so_far(step[i]->turnaround_ms, step[i]->active_ms);
-		shares[used] = step[i]->shares;
-		used += ntt[used] > 0;
+		shares[used++] = step[i]->shares;
 	}
 	gs_sharing(ntt, shares, used, &sharing);
+	g->served = sharing.served;
+	g->unserved = sharing.unserved;
 	g->antt = sharing.antt;
 	g->dntt = sharing.dntt;
 	g->jain = sharing.jain;
@@ -170,39 +180,13 @@ static char *groups_json(const struct group *g, size_t n, uint32_t by)
 			json_object_set_new(o, headings[by], json_integer(atoll(g->name)));
 		else
 			json_object_set_new(o, headings[by], gs_report_json_text(g->name));
-#define JSON_COUNT(v) json_integer((json_int_t)(v))
-#define JSON_NUMBER(v) gs_report_json_number(v)
-#define GROUP(key, type, kind, value, how, words) json_object_set_new(o, #key, JSON_##kind(g->key));
-#include "gpushare/daemon/report/aggregate.def"
+#define GROUP(key, type, kind, rank, head, value, how, words) \
+	json_object_set_new(o, #key, JSON_##kind(g->key));
+#include "gpushare/columns/groups.def"
 #undef GROUP
 		json_array_append_new(all, o);
 	}
 	return gs_report_json_dump(all);
-}
-
-static char *groups_table(const struct group *g, size_t n, uint32_t by)
-{
-	struct gs_table t;
-	size_t columns = 1;
-
-#define GROUP(key, type, kind, value, how, words) columns++;
-#include "gpushare/daemon/report/aggregate.def"
-#undef GROUP
-	gs_table_open(&t, columns);
-	gs_table_cell(&t, "%s", headings[by]);
-#define GROUP(key, type, kind, value, how, words) gs_table_cell(&t, "%s", #key);
-#include "gpushare/daemon/report/aggregate.def"
-#undef GROUP
-	for (; n; n--, g++) {
-		gs_table_cell(&t, "%s", *g->name ? g->name : "-");
-#define CELL_COUNT(v) gs_table_cell(&t, "%" PRIu64, (uint64_t)(v))
-#define CELL_NUMBER(v) gs_table_cell(&t, "%.2f", (v))
-#define GROUP(key, type, kind, value, how, words) CELL_##kind(g->key);
-#include "gpushare/daemon/report/aggregate.def"
-#undef GROUP
-	}
-	gs_table_print(&t, 0);
-	return gs_table_close(&t);
 }
 
 static char *per_group(const struct gs_past_step **step, size_t n,
@@ -215,8 +199,7 @@ static char *per_group(const struct gs_past_step **step, size_t n,
 	if (group && room) {
 		size_t groups = make_groups(step, n, request->group, group, room);
 
-		text = request->json ? groups_json(group, groups, request->group) :
-				       groups_table(group, groups, request->group);
+		text = groups_json(group, groups, request->group);
 	}
 	free(group);
 	free(room);
@@ -234,7 +217,7 @@ char *gs_aggregate(const struct gs_past_step *step, size_t n, const struct gs_ms
 	for (size_t i = 0; i < n; i++)
 		if (gs_past_step_selected(&step[i], request))
 			chosen[count++] = &step[i];
-	text = request->group == GS_GROUP_STEP ? per_step(chosen, count, request->json != 0) :
+	text = request->group == GS_GROUP_STEP ? per_step(chosen, count) :
 						 per_group(chosen, count, request);
 	free(chosen);
 	return text;

@@ -17,6 +17,8 @@ struct gs_past_step {
 	char user[32];
 	char partition[64];
 	int64_t start_s, end_s; /* of the epoch; end 0: not over yet */
+	char state[12];         /* as gs_step_state(); not in the file: "", it is over */
+	int32_t priority;       /* not in the file: -1 */
 	uint64_t kernels, preemptions;
 	double active_ms, waiting_ms, turnaround_ms;
 	double evict_p50_us, evict_p99_us;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/gather.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,23 +20,24 @@
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/selection.h"
 
-char *gs_gather_report(struct gs_daemon *d, uint32_t job, int json)
+char *gs_gather_report(struct gs_daemon *d, uint32_t job)
 {
 	struct gs_selection sel;
 	char *text;
 
 	if (gs_select_steps(d, job, 1, GS_FIGURES, &sel) < 0)
 		return NULL;
-	text = gs_report_steps(sel.row, sel.n, json);
+	text = gs_report_steps(sel.row, sel.n);
 	gs_selection_free(&sel);
 	return text;
 }
 
-void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
+void gs_gather_past(const struct gs_daemon *d, struct gs_step *s, struct gs_past_step *past)
 {
+	struct gs_select_text text;
 	struct gs_report_row row;
 
-	gs_select_row(&row, s, "");
+	gs_select_row(d, &row, s, &text);
 	*past = (struct gs_past_step) {
 		.job = s->info.job_id,
 		.step = s->info.step_id,
@@ -43,6 +45,7 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 		.shares = s->info.shares,
 		.start_s = s->begun_s,
 		.end_s = s->ended_s,
+		.priority = s->priority,
 		.kernels = row.kernels,
 		.preemptions = row.preemptions,
 		.active_ms = row.active_ms,
@@ -56,6 +59,7 @@ void gs_gather_past(struct gs_step *s, struct gs_past_step *past)
 	};
 	snprintf(past->user, sizeof(past->user), "%s", s->user);
 	snprintf(past->partition, sizeof(past->partition), "%s", s->info.partition);
+	snprintf(past->state, sizeof(past->state), "%s", row.state);
 }
 
 int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past, size_t *n)
@@ -68,13 +72,13 @@ int gs_gather_all(struct gs_daemon *d, int finished, struct gs_past_step **past,
 	*n = sel.n;
 	*past = calloc(sel.n + 1, sizeof(**past));
 	for (size_t i = 0; *past && i < sel.n; i++)
-		gs_gather_past(sel.step[i], &(*past)[i]);
+		gs_gather_past(d, sel.step[i], &(*past)[i]);
 	gs_selection_free(&sel);
 	return *past ? 0 : -1;
 }
 
 /* Of the registered steps; of a job's, also when they are over. */
-char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
+char *gs_gather_kernels(struct gs_daemon *d, uint32_t job)
 {
 	struct gs_report_kernels_of *of;
 	struct gs_selection sel;
@@ -87,7 +91,7 @@ char *gs_gather_kernels(struct gs_daemon *d, uint32_t job, int json)
 		of[i] = (struct gs_report_kernels_of) { sel.row[i].job, sel.row[i].step,
 							&sel.step[i]->usage };
 	if (of)
-		text = gs_report_kernels(of, sel.n, json);
+		text = gs_report_kernels(of, sel.n);
 	free(of);
 	gs_selection_free(&sel);
 	return text;
@@ -114,7 +118,7 @@ struct whole {
 };
 
 /* Those of the steps on this GPU that have wanted it, whether they got it or not. */
-static void share_of(const struct gs_selection *steps, uint32_t gpu, struct gs_sharing *sharing)
+static void share_of(const struct gs_selection *steps, struct gs_report_gpu *g)
 {
 	double ntt[GS_STEPS_MAX], shares[GS_STEPS_MAX];
 	size_t n = 0;
@@ -122,12 +126,14 @@ static void share_of(const struct gs_selection *steps, uint32_t gpu, struct gs_s
 	for (size_t i = 0; i < steps->n; i++) {
 		const struct gs_report_row *r = &steps->row[i];
 
-		if (r->gpu != gpu || r->ntt <= 0)
+		if (r->gpu != g->gpu || r->turnaround_ms <= 0)
 			continue;
+		if (isnan(r->ntt) && r->waiting_ms > g->unserved_ms)
+			g->unserved_ms = r->waiting_ms;
 		ntt[n] = r->ntt;
 		shares[n++] = r->shares;
 	}
-	gs_sharing(ntt, shares, n, sharing);
+	gs_sharing(ntt, shares, n, &g->sharing);
 }
 
 static const char *signal_name(int configured)
@@ -152,6 +158,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.gpu = dev->index,
 		.isolation = gs_isolation_name(d->config->isolation),
 		.signal = signal_name(d->config->signal),
+		.uuid = dev->uuid,
 		.holder = w->holder[i],
 		.shares = dev->shares,
 		.shares_taken = gs_steps_shares(d, dev),
@@ -161,7 +168,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 	gs_arbiter_status(dev->arbiter, &g->arbiter);
 	gs_command_status(dev->arbiter, &g->now);
 	name_holder(d, g->now.holder, w->holder[i], sizeof(w->holder[i]));
-	share_of(&w->steps, dev->index, &g->sharing);
+	share_of(&w->steps, g);
 }
 
 static void fill_unmanaged(const struct gs_unmanaged_list *list, struct whole *w)
@@ -205,14 +212,14 @@ static int whole_get(struct gs_daemon *d, struct whole *w)
 	return 0;
 }
 
-char *gs_gather_status(struct gs_daemon *d, int json)
+char *gs_gather_status(struct gs_daemon *d)
 {
 	struct whole w;
 	char *text;
 
 	if (whole_get(d, &w) < 0)
 		return NULL;
-	text = gs_report_status(&w.s, json);
+	text = gs_report_status(&w.s);
 	gs_selection_free(&w.steps);
 	return text;
 }

@@ -25,7 +25,8 @@ static int by_number(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* The NTT of the clients' steps, registered or over; 0 for those no longer known. */
+/* The NTT of the clients' steps, registered or over; 0 for those no longer known or never served.
+ */
 static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
 {
 	struct gs_selection sel;
@@ -44,7 +45,7 @@ static int fill_ntt(struct gs_daemon *d, struct gs_trace_image *image)
 		struct known key = { image->lane[i].job_id, image->lane[i].step_id, 0 };
 		struct known *found = bsearch(&key, known, sel.n, sizeof(*known), by_number);
 
-		image->lane[i].ntt = found ? found->ntt : 0;
+		image->lane[i].ntt = found && found->ntt > 0 ? found->ntt : 0;
 	}
 	rc = known ? 0 : -1;
 	free(known);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `gpusharectl memory`: per GPU what is reserved and used, and who waits, why. */
 #define _GNU_SOURCE
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/report_json.h"
 #include "gpushare/daemon/base/step.h"
-#include "gpushare/daemon/report/table.h"
 
 #define MIB 1048576.0
 
@@ -109,26 +107,12 @@ static json_t *row_json(const struct row *r)
 	const struct gs_step *s = r->step;
 	json_t *o = json_object();
 
-	json_object_set_new(o, "job", json_integer(s->info.job_id));
-	json_object_set_new(o, "step", gs_report_json_text(r->name));
-	json_object_set_new(o, "user", gs_report_json_text(s->user));
-	json_object_set_new(o, "partition", gs_report_json_text(s->info.partition));
-	json_object_set_new(o, "priority", json_integer(s->priority));
-	json_object_set_new(o, "state", gs_report_json_text(r->state));
-	json_object_set_new(o, "memory_mb", gs_report_json_number((double)r->inspect.memory / MIB));
-	json_object_set_new(o, "used_mb", gs_report_json_number((double)r->used / MIB));
-	json_object_set_new(o, "driver_mb",
-			    r->driver_known ? gs_report_json_number((double)r->driver / MIB) :
-					      json_null());
-	json_object_set_new(o, "rm_mb", gs_report_json_number((double)r->inspect.rm / MIB));
-	json_object_set_new(o, "operations", json_integer((json_int_t)r->inspect.operations));
-	json_object_set_new(o, "operations_done", json_integer((json_int_t)r->inspect.done));
-	json_object_set_new(o, "place", json_integer((json_int_t)r->inspect.place));
-	json_object_set_new(o, "since_s", gs_report_json_number(r->since_s));
-	json_object_set_new(o, "why", *r->why ? gs_report_json_text(r->why) : json_null());
-#define COLUMN(key, type, kind, words) \
-	json_object_set_new(o, #key, gs_report_json_number(r->moved.key));
-#include "gpushare/daemon/report/moved.def"
+#define MEMORY(key, kind, rank, head, value, words) \
+	json_object_set_new(o, #key, JSON_##kind(value));
+#define COLUMN(key, type, kind, rank, head, words) \
+	json_object_set_new(o, #key, JSON_##kind(r->moved.key));
+#include "gpushare/columns/memory.def"
+#undef MEMORY
 #undef COLUMN
 	return o;
 }
@@ -156,78 +140,11 @@ static json_t *gpu_json(struct gs_daemon *d, const struct gs_device *dev)
 	return o;
 }
 
-/* Where there is nothing to wait for, what has been. */
-static void why_cell(struct gs_table *t, const struct row *r)
+char *gs_memory_report(struct gs_daemon *d)
 {
-	const struct gs_report_row *m = &r->moved;
+	json_t *all = json_array();
 
-	if (*r->why || m->taken_mb == 0)
-		gs_table_cell(t, "%s", *r->why ? r->why : "-");
-	else
-		gs_table_cell(t,
-			      "was on the host: %.0f MiB out in %.3f s (%.2f GiB/s), back in "
-			      "%.3f s (%.2f GiB/s)",
-			      ceil(m->taken_mb), m->to_host_s, m->to_host_gib_s, m->to_device_s,
-			      m->to_device_gib_s);
-}
-
-static void gpu_table(struct gs_table *t, struct gs_daemon *d, const struct gs_device *dev)
-{
-	struct row row[GS_STEPS_MAX];
-	size_t n = gather(d, dev, row);
-
-	if (t->failed)
-		return;
-	fprintf(t->out,
-		"gpu %u: %.0f MiB, %.0f reserved, %.0f used; admission %s, wake-up %s, "
-		"cycle %.3g ms\n",
-		dev->index, (double)dev->memory / MIB,
-		(double)gs_ledger_reserved(dev->ledger) / MIB, (double)used_of(row, n) / MIB,
-		admissions[d->config->memory_admission], d->config->memory_wake,
-		(double)d->config->memory_cycle_ns / 1e6);
-	if (!n)
-		return;
-	for (const char *const *h =
-		     (const char *const[]) { "job", "step", "user", "partition", "priority",
-					     "state", "memory_mb", "used_mb", "driver_mb",
-					     "operations", "since_s", "why", NULL };
-	     *h; h++)
-		gs_table_cell(t, "%s", *h);
-	for (size_t i = 0; i < n; i++) {
-		const struct row *r = &row[i];
-
-		gs_table_cell(t, "%u", r->step->info.job_id);
-		gs_table_cell(t, "%s", r->name);
-		gs_table_cell(t, "%s", r->step->user);
-		gs_table_cell(t, "%s", r->step->info.partition);
-		gs_table_cell(t, "%d", r->step->priority);
-		gs_table_cell(t, "%s", r->state);
-		gs_table_cell(t, "%.0f", (double)r->inspect.memory / MIB);
-		gs_table_cell(t, "%.1f", (double)r->used / MIB);
-		if (r->driver_known)
-			gs_table_cell(t, "%.1f", (double)r->driver / MIB);
-		else
-			gs_table_cell(t, "-");
-		gs_table_cell(t, "%" PRIu64 "/%" PRIu64, r->inspect.done, r->inspect.operations);
-		gs_table_cell(t, "%.1f", r->since_s);
-		why_cell(t, r);
-	}
-	gs_table_print(t, 12);
-}
-
-char *gs_memory_report(struct gs_daemon *d, int json)
-{
-	struct gs_table t;
-	json_t *all;
-
-	if (json) {
-		all = json_array();
-		for (size_t i = 0; i < d->ndevice; i++)
-			json_array_append_new(all, gpu_json(d, &d->device[i]));
-		return gs_report_json_dump(all);
-	}
-	gs_table_open(&t, 12);
 	for (size_t i = 0; i < d->ndevice; i++)
-		gpu_table(&t, d, &d->device[i]);
-	return gs_table_close(&t);
+		json_array_append_new(all, gpu_json(d, &d->device[i]));
+	return gs_report_json_dump(all);
 }

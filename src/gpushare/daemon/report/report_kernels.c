@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The report on kernels, as two tables and as JSON; see report.h and kernels.def. */
+/* The report on kernels; see report.h and columns/kernels.def. */
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,17 +9,16 @@
 
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/report_json.h"
-#include "gpushare/daemon/report/table.h"
 
 struct row {
-#define COLUMN(key, type, kind, words) type key;
-#include "gpushare/daemon/report/kernels.def"
+#define COLUMN(key, type, kind, rank, head, words) type key;
+#include "gpushare/columns/kernels.def"
 #undef COLUMN
 };
 
 struct sum {
-#define SUM(key, type, kind, words) type key;
-#include "gpushare/daemon/report/kernels.def"
+#define SUM(key, type, kind, rank, head, words) type key;
+#include "gpushare/columns/kernels.def"
 #undef SUM
 	char number[16]; /* the job's, where it is one's */
 };
@@ -101,19 +100,13 @@ static int add_up(struct sums *sums, const struct gs_report_kernels_of *step, si
 	return 0;
 }
 
-/* ---- as JSON --------------------------------------------------------- */
-
-#define JSON_TEXT(v) gs_report_json_text(v)
-#define JSON_COUNT(v) json_integer((json_int_t)(v))
-#define JSON_NUMBER(v) gs_report_json_number(v)
-#define JSON_REASON(v) gs_report_json_text(gs_report_reason(v))
-
 static json_t *row_json(const struct row *r)
 {
 	json_t *o = json_object();
 
-#define COLUMN(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(r->key));
-#include "gpushare/daemon/report/kernels.def"
+#define COLUMN(key, type, kind, rank, head, words) \
+	json_object_set_new(o, #key, JSON_##kind(r->key));
+#include "gpushare/columns/kernels.def"
 #undef COLUMN
 	return o;
 }
@@ -122,8 +115,8 @@ static json_t *sum_json(const struct sum *s)
 {
 	json_t *o = json_object();
 
-#define SUM(key, type, kind, words) json_object_set_new(o, #key, JSON_##kind(s->key));
-#include "gpushare/daemon/report/kernels.def"
+#define SUM(key, type, kind, rank, head, words) json_object_set_new(o, #key, JSON_##kind(s->key));
+#include "gpushare/columns/kernels.def"
 #undef SUM
 	if (*s->number) /* as in the rows */
 		json_object_set_new(o, "job", json_integer(strtol(s->number, NULL, 10)));
@@ -148,85 +141,14 @@ static char *to_json(const struct gs_report_kernels_of *step, size_t n, const st
 	return gs_report_json_dump(o);
 }
 
-/* ---- as tables ------------------------------------------------------- */
-
-#define CELL_TEXT(v) gs_table_cell(t, "%s", (v))
-#define CELL_COUNT(v) gs_table_cell(t, "%" PRIu64, (uint64_t)(v))
-#define CELL_NUMBER(v) gs_table_cell(t, "%.3f", (v))
-#define CELL_REASON(v) gs_table_cell(t, "%s", (v) ? gs_report_reason(v) : "-")
-
-enum {
-#define COLUMN(key, type, kind, words) AT_##key,
-#include "gpushare/daemon/report/kernels.def"
-#undef COLUMN
-	COLUMNS
-};
-
-enum {
-#define SUM(key, type, kind, words) SUM_AT_##key,
-#include "gpushare/daemon/report/kernels.def"
-#undef SUM
-	SUMS
-};
-
-static void row_cells(struct gs_table *t, const struct row *r)
-{
-#define COLUMN(key, type, kind, words) CELL_##kind(r->key);
-#include "gpushare/daemon/report/kernels.def"
-#undef COLUMN
-}
-
-static void sum_cells(struct gs_table *t, const struct sum *s)
-{
-#define SUM(key, type, kind, words) CELL_##kind(s->key);
-#include "gpushare/daemon/report/kernels.def"
-#undef SUM
-}
-
-static void heads(struct gs_table *t)
-{
-#define COLUMN(key, type, kind, words) gs_table_cell(t, "%s", #key);
-#include "gpushare/daemon/report/kernels.def"
-#undef COLUMN
-}
-
-static void sum_heads(struct gs_table *t)
-{
-#define SUM(key, type, kind, words) gs_table_cell(t, "%s", #key);
-#include "gpushare/daemon/report/kernels.def"
-#undef SUM
-}
-
-static char *to_tables(const struct gs_report_kernels_of *step, size_t n, const struct sums *sums)
-{
-	struct gs_table t;
-
-	gs_table_open(&t, COLUMNS);
-	heads(&t);
-	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < step[i].usage->nkernel; j++) {
-			struct row r = row_of(&step[i], &step[i].usage->kernel[j]);
-
-			row_cells(&t, &r);
-		}
-	gs_table_print(&t, SUMS);
-	if (!t.failed)
-		fputs("\n", t.out);
-	sum_heads(&t);
-	for (size_t i = 0; i <= sums->n; i++)
-		sum_cells(&t, &sums->sum[i]);
-	gs_table_print(&t, 0);
-	return gs_table_close(&t);
-}
-
-char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n, int json)
+char *gs_report_kernels(const struct gs_report_kernels_of *step, size_t n)
 {
 	struct sums sums;
 	char *text;
 
 	if (add_up(&sums, step, n) < 0)
 		return NULL;
-	text = json ? to_json(step, n, &sums) : to_tables(step, n, &sums);
+	text = to_json(step, n, &sums);
 	free(sums.sum);
 	return text;
 }

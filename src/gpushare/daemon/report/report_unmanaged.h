@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The processes that use GPUs past gpushare, as text and JSON.  Pure. */
+/* The processes that use GPUs past gpushare, as JSON.  Pure. */
 #ifndef GPUSHARE_DAEMON_REPORT_UNMANAGED_H
 #define GPUSHARE_DAEMON_REPORT_UNMANAGED_H
 
@@ -7,15 +7,11 @@
 #include <stdint.h>
 
 #include "gpushare/daemon/report/report.h"
-#include "gpushare/daemon/report/table.h"
 
 /* How many of that GPU. */
 uint32_t gs_report_unmanaged_of(const struct gs_report_status *status, uint32_t gpu);
 
 /* An array, which the caller owns. */
 json_t *gs_report_unmanaged_json(const struct gs_report_status *status);
-
-/* Print the table that is open, and begin one with a row for each; nothing if there are none. */
-void gs_report_unmanaged_table(struct gs_table *table, const struct gs_report_status *status);
 
 #endif

@@ -3,17 +3,16 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/selection.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "gpushare/daemon/base/device.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory_lease.h"
-
-static const char *step_name(const struct gs_step *s, char names[][16], size_t i)
-{
-	return gs_step_name(s->info.step_id, names[i], sizeof(names[i]));
-}
+#include "gpushare/daemon/report/step_state.h"
 
 static uint64_t peak_of(const struct gs_step *s)
 {
@@ -27,14 +26,62 @@ static uint64_t peak_of(const struct gs_step *s)
 	return here > before ? here : before;
 }
 
-void gs_select_row(struct gs_report_row *row, struct gs_step *s, const char *name)
+/* A pause of less is none: kernels that follow each other leave such gaps. */
+#define IDLE_NS (GS_NS_PER_S / 2)
+
+/* From then on people are told, who look for a job that holds what others could have. */
+#define IDLE_SAID_S 5
+
+static void say_idle(int64_t since, char *buf, size_t size)
 {
-	row->job = s->info.job_id;
-	row->step = name;
-	row->user = s->user;
-	row->partition = s->info.partition;
-	row->gpu = s->info.gpu;
-	row->shares = s->info.shares;
+	time_t t = (time_t)since;
+	struct tm tm;
+
+	if (localtime_r(&t, &tm))
+		strftime(buf, size,
+			 time(NULL) - t < 86400 ? "idle since %H:%M" : "idle since %Y-%m-%d", &tm);
+}
+
+static double idle_s(const struct gs_step *s)
+{
+	uint64_t now = gs_clock_ns(), since;
+
+	if (!s->alloc)
+		return 0;
+	since = s->usage.worked_ns ? s->usage.worked_ns : s->alloc->arrived_ns;
+	return now > since + IDLE_NS ? (double)(now - since) / 1e9 : 0;
+}
+
+void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct gs_step *s,
+		   struct gs_select_text *text)
+{
+	const struct gs_step_info *i = &s->info;
+	double idle = idle_s(s);
+
+	*row = (struct gs_report_row) {
+		.job = i->job_id,
+		.step = gs_step_name(i->step_id, text->step, sizeof(text->step)),
+		.user = s->user,
+		.partition = i->partition,
+		.state = gs_step_state(s),
+		.priority = s->priority,
+		.priority_requested = -1,
+		.start = s->begun_s,
+		.end = s->ended_s,
+		.gpu = i->gpu,
+		.shares = i->shares,
+		.reason = text->reason,
+		.account = i->account,
+		.uuid = s->alloc ? s->alloc->device->uuid : "",
+		.energy_j = s->energy.known ? s->energy.mj / 1e3 : NAN,
+		.idle_s = idle,
+		.idle_since = idle > 0 ? (int64_t)(time(NULL) - (time_t)idle) : 0,
+	};
+	if (i->priority_set == GS_PRIORITY_REQUESTED && (int64_t)i->priority != s->priority)
+		row->priority_requested = i->priority;
+	gs_step_reason(d, s, text->reason, sizeof(text->reason));
+	if (idle >= IDLE_SAID_S && !*text->reason)
+		say_idle(row->idle_since, text->reason, sizeof(text->reason));
 	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
 	gs_report_fill_moved(row, &s->moves);
 }
@@ -51,7 +98,7 @@ static void select_from(struct gs_selection *sel, struct gs_steps *list, uint32_
 void gs_selection_free(struct gs_selection *sel)
 {
 	free(sel->step);
-	free(sel->name);
+	free(sel->text);
 	free(sel->row);
 }
 
@@ -71,13 +118,13 @@ int gs_select_steps(struct gs_daemon *d, uint32_t job, int finished, enum gs_wit
 	if (finished)
 		select_from(sel, &d->finished.list, job);
 	select_from(sel, &d->steps, job);
-	sel->name = calloc(sel->n + 1, sizeof(*sel->name));
+	sel->text = calloc(sel->n + 1, sizeof(*sel->text));
 	sel->row = calloc(sel->n + 1, sizeof(*sel->row));
-	if (!sel->name || !sel->row) {
+	if (!sel->text || !sel->row) {
 		gs_selection_free(sel);
 		return -1;
 	}
 	for (size_t i = 0; i < sel->n; i++)
-		gs_select_row(&sel->row[i], sel->step[i], step_name(sel->step[i], sel->name, i));
+		gs_select_row(d, &sel->row[i], sel->step[i], &sel->text[i]);
 	return 0;
 }

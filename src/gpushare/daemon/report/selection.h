@@ -9,10 +9,15 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/report/report.h"
 
+/* What a row's texts point to. */
+struct gs_select_text {
+	char step[16], reason[256];
+};
+
 /* Steps of a job (0: all): the finished ones first, then the registered ones. */
 struct gs_selection {
 	struct gs_step **step;
-	char (*name)[16];
+	struct gs_select_text *text; /* of the rows */
 	struct gs_report_row *row;
 	size_t n;
 };
@@ -26,7 +31,8 @@ int gs_select_steps(struct gs_daemon *d, uint32_t job, int finished, enum gs_wit
 		    struct gs_selection *sel);
 void gs_selection_free(struct gs_selection *sel);
 
-/* One step's figures; the name is the caller's. */
-void gs_select_row(struct gs_report_row *row, struct gs_step *s, const char *name);
+/* One step's figures; the texts are the caller's. */
+void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct gs_step *s,
+		   struct gs_select_text *text);
 
 #endif

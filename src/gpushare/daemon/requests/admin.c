@@ -20,6 +20,7 @@
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/proto/job_name.h"
 
 static uid_t admin_uid; /* SlurmUser's */
 
@@ -161,9 +162,9 @@ int gs_on_priority(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	steps = gs_steps_prioritise(conn->d, job, msg->priority.priority);
 	if (!steps)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_UNKNOWN_STEP,
-					    "job %u has no step here", job);
-	gs_log(GS_LOG_INFO, "uid %u pid %d: job %u: priority %u (%u steps)", (unsigned)conn->uid,
-	       (int)conn->pid, job, msg->priority.priority, steps);
+					    "job " GS_JOB_F " has no step here", GS_JOB(job));
+	gs_log(GS_LOG_INFO, "uid %u pid %d: job " GS_JOB_F ": priority %u (%u steps)",
+	       (unsigned)conn->uid, (int)conn->pid, GS_JOB(job), msg->priority.priority, steps);
 	return answer_ok(conn, tag);
 }
 

@@ -22,31 +22,30 @@ static struct kept_text {
 	char *text;
 	size_t size;
 	uint64_t made_ns;
-} kept_texts[GS_QUERY_COUNT][2];
+} kept_texts[GS_QUERY_COUNT];
 
 /* Who waits for the history. */
 static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
 
-static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json,
-		       size_t *size)
+static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, size_t *size)
 {
 	char *text = NULL;
 
 	switch (what) {
 	case GS_QUERY_STATUS:
-		text = gs_gather_status(d, json);
+		text = gs_gather_status(d);
 		break;
 	case GS_QUERY_REPORT:
-		text = gs_gather_report(d, job, json);
+		text = gs_gather_report(d, job);
 		break;
 	case GS_QUERY_KERNELS:
-		text = gs_gather_kernels(d, job, json);
+		text = gs_gather_kernels(d, job);
 		break;
 	case GS_QUERY_METRICS:
 		text = gs_gather_metrics(d);
 		break;
 	case GS_QUERY_MEMORY:
-		text = gs_memory_report(d, json);
+		text = gs_memory_report(d);
 		break;
 	case GS_QUERY_TRACE:
 		return gs_gather_trace(d, size);
@@ -64,9 +63,9 @@ static char *copy(const char *bytes, size_t size)
 	return same ? memcpy(same, bytes, size) : NULL;
 }
 
-static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int json, size_t *size)
+static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, size_t *size)
 {
-	struct kept_text *kept = &kept_texts[what][json];
+	struct kept_text *kept = &kept_texts[what];
 	uint64_t now = gs_clock_ns();
 	char *text;
 
@@ -74,7 +73,7 @@ static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int
 		*size = kept->size;
 		return copy(kept->text, kept->size);
 	}
-	text = make_text(d, what, job, json, size);
+	text = make_text(d, what, job, size);
 	if (!job && text && *size >= LONG_TEXT) {
 		free(kept->text);
 		kept->text = copy(text, *size);
@@ -87,8 +86,7 @@ static char *get_text(struct gs_daemon *d, enum gs_query what, uint32_t job, int
 void gs_query_fini(void)
 {
 	for (int what = 0; what < GS_QUERY_COUNT; what++)
-		for (int json = 0; json < 2; json++)
-			free(kept_texts[what][json].text);
+		free(kept_texts[what].text);
 }
 
 int gs_on_query(struct gs_connection *conn, struct gs_msg *msg, int fd)
@@ -103,7 +101,7 @@ int gs_on_query(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (msg->query.what >= GS_QUERY_COUNT)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "there is no report %u", msg->query.what);
-	text = get_text(conn->d, msg->query.what, msg->query.job_id, msg->query.json != 0, &size);
+	text = get_text(conn->d, msg->query.what, msg->query.job_id, &size);
 	return gs_connection_send_text(conn, msg->header.tag, text, size);
 }
 

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/proto/auth.h"
+#include "gpushare/proto/job_name.h"
 
 /* UNREGISTERs that wait until their job's last report is out. */
 static struct gs_pending_list unreported = LIST_HEAD_INITIALIZER(unreported);
@@ -69,16 +70,17 @@ static int register_step(struct gs_connection *conn, uint32_t tag, const struct 
 
 	*step = gs_step_add(conn->d, info, &err);
 	if (!*step)
-		return gs_connection_refuse(
-			conn, tag, GS_REFUSED_NO_ROOM, "job %u.%s: %s", info->job_id,
-			gs_step_name(info->step_id, name, sizeof(name)), err.text);
+		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
+					    "job " GS_JOB_F ".%s: %s", GS_JOB(info->job_id),
+					    gs_step_name(info->step_id, name, sizeof(name)),
+					    err.text);
 	gs_state_save(conn->d);
 	gs_log(GS_LOG_INFO,
-	       "job %u.%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
+	       "job " GS_JOB_F ".%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
 	       " MiB, partition '%s', QOS '%s', priority %d",
-	       info->job_id, gs_step_name(info->step_id, name, sizeof(name)), (unsigned)info->uid,
-	       (int)info->registrant, info->shares, info->gpu, (*step)->reservation >> 20,
-	       info->partition, info->qos, (*step)->priority);
+	       GS_JOB(info->job_id), gs_step_name(info->step_id, name, sizeof(name)),
+	       (unsigned)info->uid, (int)info->registrant, info->shares, info->gpu,
+	       (*step)->reservation >> 20, info->partition, info->qos, (*step)->priority);
 	gs_memory_step(conn->d);
 	return 0;
 }
@@ -121,6 +123,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.tier = said.tier;
 	keep_name(info.partition, sizeof(info.partition), said.partition);
 	keep_name(info.qos, sizeof(info.qos), said.qos);
+	keep_name(info.account, sizeof(info.account), said.account);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "%u is no Slurm job's number", info.job_id);

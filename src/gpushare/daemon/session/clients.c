@@ -23,6 +23,7 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/proto/page.h"
+#include "gpushare/proto/job_name.h"
 
 /* The step that the connection may join, or NULL: refused. */
 static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *msg)
@@ -49,8 +50,8 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 	}
 	if (hello->gpu != step->info.gpu) {
 		gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-				     "job %u has shares of GPU %u, not %u", step->info.job_id,
-				     step->info.gpu, hello->gpu);
+				     "job " GS_JOB_F " has shares of GPU %u, not %u",
+				     GS_JOB(step->info.job_id), step->info.gpu, hello->gpu);
 		return NULL;
 	}
 	return step;
@@ -171,9 +172,9 @@ int gs_on_hello(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	conn->device = step->alloc->device;
 	step->clients++;
 	keep_program(conn, msg->hello.program);
-	snprintf(conn->who, sizeof(conn->who), "job %u.%s uid %u pid %d", step->info.job_id,
-		 gs_step_name(step->info.step_id, name, sizeof(name)), (unsigned)conn->uid,
-		 (int)conn->pid);
+	snprintf(conn->who, sizeof(conn->who), "job " GS_JOB_F ".%s uid %u pid %d",
+		 GS_JOB(step->info.job_id), gs_step_name(step->info.step_id, name, sizeof(name)),
+		 (unsigned)conn->uid, (int)conn->pid);
 	return step->alloc->admitted && !step->alloc->away ? begin(conn, msg, fd) :
 							     gs_memory_wait(conn, msg, fd, begin);
 }

@@ -16,6 +16,7 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/proto/job_name.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 
@@ -112,10 +113,10 @@ static void counted(struct outlived *o)
 
 	o->device->outlived += o->bytes;
 	gs_log(GS_LOG_WARN,
-	       "job %u.%s pid %d: outlives its step: its %" PRIu64
+	       "job " GS_JOB_F ".%s pid %d: outlives its step: its %" PRIu64
 	       " MiB of gpu %u stay counted until it is gone",
-	       o->job_id, gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid, MIB(o->bytes),
-	       o->device->index);
+	       GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid,
+	       MIB(o->bytes), o->device->index);
 }
 
 void gs_outlived_keep(struct gs_daemon *d, struct gs_alloc *alloc)
@@ -180,9 +181,9 @@ int gs_outlived_sweep(struct gs_daemon *d)
 		if (lives(o))
 			continue;
 		gs_log(GS_LOG_INFO,
-		       "job %u.%s pid %d: gone: its %" PRIu64 " MiB of gpu %u are free", o->job_id,
-		       gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid, MIB(o->bytes),
-		       o->device->index);
+		       "job " GS_JOB_F ".%s pid %d: gone: its %" PRIu64 " MiB of gpu %u are free",
+		       GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid,
+		       MIB(o->bytes), o->device->index);
 		if (o->in)
 			gs_ledger_client_gone(o->device->ledger, o->in->id, o->id);
 		if (o->own)

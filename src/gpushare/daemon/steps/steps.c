@@ -27,6 +27,7 @@
 #include "gpushare/daemon/steps/registrant.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/step_line.h"
+#include "gpushare/proto/job_name.h"
 
 #define LISTENERS_MAX 4
 
@@ -174,7 +175,7 @@ static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *devi
 		return info->memory ? info->memory : part;
 	known = gs_peaks_estimate(d->peaks, info->program, d->config->memory_margin,
 				  device->memory);
-	gs_log(GS_LOG_INFO, "job %u: %" PRIu64 " MiB, by %s", info->job_id,
+	gs_log(GS_LOG_INFO, "job " GS_JOB_F ": %" PRIu64 " MiB, by %s", GS_JOB(info->job_id),
 	       (known ? known : part) >> 20,
 	       known ? "earlier runs of the program" : "its shares: no earlier run is known");
 	return known ? known : part;
@@ -265,8 +266,9 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	s->usage = s->live; /* nobody has it any more */
 	memset(&s->live, 0, sizeof(s->live));
 	gs_log(GS_LOG_INFO,
-	       "job %u.%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64 " preemptions",
-	       s->info.job_id, gs_step_name(s->info.step_id, name, sizeof(name)),
+	       "job " GS_JOB_F ".%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
+	       " preemptions",
+	       GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
 	       (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
@@ -340,14 +342,15 @@ static int parse(struct gs_daemon *d, const char *line)
 	if (gs_state_parse(line, &info) < 0)
 		return 0;
 	if (!gs_proc_alive(info.registrant, info.start))
-		gs_log(GS_LOG_INFO, "job %u uid %u: dropped: pid %d, which registered it, is gone",
-		       info.job_id, (unsigned)info.uid, (int)info.registrant);
+		gs_log(GS_LOG_INFO,
+		       "job " GS_JOB_F " uid %u: dropped: pid %d, which registered it, is gone",
+		       GS_JOB(info.job_id), (unsigned)info.uid, (int)info.registrant);
 	else if (!gs_step_add(d, &info, &err))
-		gs_log(GS_LOG_WARN, "job %u uid %u: dropped: %s", info.job_id, (unsigned)info.uid,
-		       err.text);
+		gs_log(GS_LOG_WARN, "job " GS_JOB_F " uid %u: dropped: %s", GS_JOB(info.job_id),
+		       (unsigned)info.uid, err.text);
 	else
-		gs_log(GS_LOG_INFO, "job %u uid %u: known from before", info.job_id,
-		       (unsigned)info.uid);
+		gs_log(GS_LOG_INFO, "job " GS_JOB_F " uid %u: known from before",
+		       GS_JOB(info.job_id), (unsigned)info.uid);
 	return 1;
 }
 

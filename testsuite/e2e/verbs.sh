@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What people get wrong in their first hour, and how they are told.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_built gpushared gpusharectl gpushare-demo-triad
+own_daemon
+write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10"
+check "gpushared starts" start_daemon
+
+# --- a daemon that hangs ---
+
+check "ping of one that serves" t 5 gpusharectl ping
+hangs() {
+	local rc=0
+	kill -STOP "$(cat "$TMP/pid")"
+	refused 'gpusharectl: gpushared does not answer within 0.3 s: it hangs, or is stopped$' t 5 gpusharectl ping --timeout 300ms || rc=1
+	kill -CONT "$(cat "$TMP/pid")"
+	return $rc
+}
+check "ping of one that hangs says so" hangs
+check "and of one that is not there that" refused 'does not answer at /nonexistent/sock: No such file' t 5 gpusharectl --socket /nonexistent/sock ping
+
+# --- a program without enough memory ---
+
+poor() { # VARIABLE=VALUE...: a step of 24 MiB, whose program wants more
+	env "$@" timeout 60 gpusharectl run --shares 10 --mem 24M -- gpushare-demo-triad --elements 8388608 --passes 1 >"$TMP/poor" 2>&1
+	[ $? != 0 ] && cat "$TMP/poor"
+}
+says_why() { poor A=b && [ "$(grep -cE '^gpushare\[[0-9]+\] 20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}: not enough GPU memory: 32.0 MiB more do not fit into the 24.0 MiB that this job step has reserved, of which [0-9.]* are in use; more with --gpushare-mem=SIZE' "$TMP/poor")" = 1 ]; }
+check "out of memory comes with the reservation, and how to have more, once" says_why
+is_quiet() { poor GPUSHARE_QUIET=1 && ! grep 'not enough GPU memory' "$TMP/poor"; }
+check "unless GPUSHARE_QUIET=1" is_quiet
+
+# --- partitions that there are not ---
+
+printf '%s\n' 'ClusterName=c' 'PartitionName=DEFAULT MaxTime=60' 'PartitionName=low,other Nodes=ALL' 'PartitionName=High Nodes=ALL' >"$TMP/slurm.conf"
+looks() { t 40 gpusharectl check --config "$TMP/gpushare.conf" --slurm-conf "$TMP/slurm.conf" --json >"$TMP/looks"; [ $? = 1 ]; }
+finds() { # those that check calls by that finding
+	looks && python3 - "$1" "$2" "$TMP/looks" <<-'EOF'
+	import json, sys
+	said = " ".join(c["text"] for c in json.load(open(sys.argv[3]))["checks"] if c["check"] == "partitions" and c["finding"] == sys.argv[1])
+	sys.exit(sys.argv[2] not in said or "Partition=low" in said)
+	EOF
+}
+check "check finds a partition that Slurm does not have" finds wrong "Partition=high, and $TMP/slurm.conf no such partition"
+sed -i 's/PartitionName=High/PartitionName=high/' "$TMP/slurm.conf"
+check "and is content when it has all" finds good "Slurm has each partition"
+
+# --- quickstart ---
+
+check "quickstart refuses a policy that there is not before it installs anything" \
+	refused "there is no policy 'nosuch'; there are: fifo piv " t 10 "$SRC/contrib/quickstart" --policy nosuch --build "$TMP/quick"
+check "and has begun nothing" test ! -e "$TMP/quick"
+
+check "gpushared stops" stop_daemon
+
+# --- which GPU a program of run computes on ---
+
+write_conf 512M "Gpu=0 Memory=512M" "Gpu=1 Memory=512M"
+check "gpushared starts with two GPUs that have no File=" start_daemon
+sees() { # GPU OPTION...
+	local gpu=$1
+	shift
+	[ "$(t 20 gpusharectl run --shares 10 "$@" -- sh -c 'echo "$GPUSHARE_GPU $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER"')" = "$gpu $gpu PCI_BUS_ID" ]
+}
+check "a program of run sees the GPU on which it is counted" eval "sees 1 --gpu 1 && sees 0 --gpu 0 && sees 0"
+site_says() {
+	echo 'JobEnv=CUDA_VISIBLE_DEVICES=MIG-%g' >>"$TMP/gpushare.conf"
+	reload && [ "$(t 20 gpusharectl run --shares 10 --gpu 1 -- printenv CUDA_VISIBLE_DEVICES)" = MIG-1 ]
+}
+check "unless the administrator says otherwise" site_says
+check "gpushared stops again" stop_daemon
+finish
