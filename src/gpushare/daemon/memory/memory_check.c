@@ -77,7 +77,7 @@ static void end_helper(struct gs_memory_check *c)
 	c->pid = 0;
 }
 
-/* More than it was granted: rounding, contexts and code, or a door that is not counted. */
+/* More than it was granted: rounding, contexts and code, or a call that is not counted. */
 static void compare(struct gs_connection *conn, uint64_t driver)
 {
 	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
