@@ -104,7 +104,8 @@ void *shim_barrier_target(unsigned int n)
 				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
-/* Versions of a symbol are functions of their own; asked for again, one has the wrapper that it had.
+/* Versions of a symbol are functions of their own; asked for again, one has the wrapper that it
+ * had.
  */
 static void *entry_of(const char *symbol, void *driver)
 {

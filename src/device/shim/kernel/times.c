@@ -72,9 +72,9 @@ static void query(struct shim_time *t, uint32_t launches)
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
  * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the
  * GPU).  Those ask for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are
- * timed, and the others may go untracked. Nor, once many have been launched, does one that was shorter
- * while nobody else uses the GPU: nobody waits for what is thought to be too long, and whoever
- * comes has the next ones timed.
+ * timed, and the others may go untracked. Nor, once many have been launched, does one that was
+ * shorter while nobody else uses the GPU: nobody waits for what is thought to be too long, and
+ * whoever comes has the next ones timed.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
 			 uint32_t beside)

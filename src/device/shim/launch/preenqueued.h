@@ -9,9 +9,9 @@
  * GPU's own switch is between.  A context whose only work waits so costs the others nothing
  * (doc/measurements/h200-pre-enqueued.csv).
  *
- * Where the daemon says so (gs_page.preenqueue): while another client's kernels, in a context of its own,
- * have the GPU.  What was evicted is relaunched as ever, once it has the time slice: its agent is
- * awake by then.
+ * Where the daemon says so (gs_page.preenqueue): while another client's kernels, in a context of
+ * its own, have the GPU.  What was evicted is relaunched as ever, once it has the time slice: its
+ * agent is awake by then.
  *
  * The slot's flag GS_SLOT_PREENQUEUED tells the daemon that RUNNING is all that is missing. Whoever
  * moves the slot there takes the flag away first: an evicted launch is READY again, and then there

@@ -114,7 +114,8 @@ static SHIM_INLINE uint64_t shim_untracked_shared_ps(const struct gs_page *page)
 									 SHIM_UNTRACKED_PS;
 }
 
-/* Of the owner, who alone calls this, while nobody else has untracked launches: as shim_may_go_untracked(). */
+/* Of the owner, who alone calls this, while nobody else has untracked launches: as
+ * shim_may_go_untracked(). */
 static SHIM_INLINE int shim_thread_may_go_untracked(const struct gs_page *page, struct shim_time *t,
 						    uint64_t tasks, struct shim_owned *own)
 {
