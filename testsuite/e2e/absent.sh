@@ -20,7 +20,7 @@ begin_step() {
 	t 100 gpusharectl run --shares 40 --mem 128M -- sh -c 'touch "$1/begun"; until [ -e "$1/go" ]; do sleep 0.05; done; exec gpushare-demo-matmul --tiles 20' \
 		sh "$TMP" >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 20 test -e "$TMP/begun"
+	until_true 60 test -e "$TMP/begun"
 }
 end_step() { # its exit status
 	wait "$step"
@@ -46,7 +46,7 @@ starts_under_fail() {
 starts_under_wait() {
 	begin_step && kill_daemon || return 1
 	touch "$TMP/go"
-	until_true 20 says 'gpushared is not there: this program waits' || return 1
+	until_true 60 says 'gpushared is not there: this program waits' || return 1
 	sleep 2
 	running && fails result || return 1
 	start_daemon && end_step && result && grep 'job .*matmul' "$TMP/log"
@@ -58,17 +58,17 @@ begin_long() { # COMMAND...: of testsuite/e2e
 	last=$(newest_job)
 	t 100 gpusharectl run --shares 40 --mem 128M -- "$BUILD/testsuite/e2e/$1" "${@:2}" >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 20 computes 100 "$last"
+	until_true 60 computes 100 "$last"
 }
 runs_under_fail() {
 	begin_long order many 5000 && kill_daemon || return 1
-	until_true 10 fails running || return 1
+	until_true 60 fails running || return 1
 	end_step && return 1
 	fails result && says ": 802$" && says 'gpushared is not there: .* (DaemonAbsent=fail)'
 }
 runs_under_wait() {
 	: >"$TMP/more"
-	begin_long entries compute "$TMP/more" && kill_daemon && until_true 10 says 'gpushared is not there: this program waits' || return 1
+	begin_long entries compute "$TMP/more" && kill_daemon && until_true 60 says 'gpushared is not there: this program waits' || return 1
 	rm "$TMP/more" # it would end with the kernel at hand
 	sleep 3
 	running && fails result || return 1
@@ -82,25 +82,25 @@ begin_evicted() {
 	rm -f "$TMP/shim"
 	GPUSHARE_LOG=$TMP/shim t 100 gpusharectl run --shares 40 --mem 128M --partition low -- "$BUILD/testsuite/e2e/order" one 150 >"$TMP/step.out" 2>"$TMP/step.err" &
 	step=$!
-	until_true 30 computes 600 "$last" low || return 1 # some of its block-tasks are done when the other one comes
+	until_true 60 computes 600 "$last" low || return 1 # some of its block-tasks are done when the other one comes
 	: >"$TMP/more" # so long the high one has it
 	last=$(newest_job high)
 	t 100 gpusharectl run --shares 40 --mem 128M --partition high -- "$BUILD/testsuite/e2e/until" "$TMP/more" >"$TMP/high.out" 2>"$TMP/high.err" &
 	high=$!
-	until_true 20 computes 100 "$last" high
+	until_true 60 computes 100 "$last" high
 }
 goes_on() { grep 'lcg goes on from block-task [1-9]' "$TMP/shim"; }
 evicted_under_run() {
-	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	begin_evicted && fails goes_on && kill_daemon && until_true 60 goes_on || return 1
 	rm "$TMP/more"
 	wait "$high"
 	end_step && grep '^the long one: right' "$TMP/step.out" && grep '^one: right' "$TMP/step.out" && grep '^until: right' "$TMP/high.out"
 }
 # What was launched ends; what is not yet, fails.
 evicted_under_fail() {
-	begin_evicted && fails goes_on && kill_daemon && until_true 10 goes_on || return 1
+	begin_evicted && fails goes_on && kill_daemon && until_true 60 goes_on || return 1
 	rm "$TMP/more"
-	until_true 20 fails running || return 1
+	until_true 60 fails running || return 1
 	wait "$high"
 	end_step && return 1
 	grep '^the long one: right' "$TMP/step.out" && fails grep '^one: ' "$TMP/step.out" && says ": 802$" &&

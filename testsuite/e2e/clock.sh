@@ -61,5 +61,34 @@ traced() {
 	EOF
 }
 check "the trace is of minutes, not hours" traced
+long_job() { t 5 gpusharectl report --json | python3 -c 'import json, sys; print(next(r["job"] for r in json.load(sys.stdin) if r["partition"] == "low"))'; }
+drawn() {
+	local job rows
+	job=$(long_job) && t 5 gpusharectl plot "$TMP/all.svg" && t 5 gpusharectl plot --job "$job" "$TMP/one.svg" || return 1
+	rows=$(grep -c 'text-anchor="end"' "$TMP/one.svg")
+	[ "$rows" = 1 ] && [ "$(grep -c 'text-anchor="end"' "$TMP/all.svg")" -gt 1 ] || { echo "$rows rows"; return 1; }
+	# A clock's face, in local time, and today's date.
+	grep -E '>[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{3})?<' "$TMP/all.svg" >/dev/null && grep -F ">$(date +%Y-%m-)" "$TMP/all.svg"
+}
+check "plot --job draws one job, with clock times" drawn
+since() { t 5 gpusharectl plot --since "$(date -d '1 hour' +%Y-%m-%dT%H:%M)" "$TMP/none.svg" && lacks 'text-anchor="end"' "$TMP/none.svg"; }
+check "plot --since leaves out what was before" since
+check "a job that never was has no picture" refused 'nothing of job 4000000' t 5 gpusharectl plot --job 4000000 "$TMP/never.svg"
+check "and no file" test ! -e "$TMP/never.svg"
+page() {
+	t 5 gpusharectl report --html "$TMP/page.html" && grep -c '<svg' "$TMP/page.html" && grep '<h2>Memory' "$TMP/page.html" &&
+		grep "<td class=l>$(id -un)</td>" "$TMP/page.html" && lacks '<script|https?:|src=' <(sed 's#xmlns="http://www.w3.org/2000/svg"##' "$TMP/page.html")
+}
+check "report --html is one file that needs no other" page
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+seen() { # what a browser made of it: nothing was repaired or lost
+	timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$TMP/browser" --dump-dom "file://$TMP/page.html" >"$TMP/dom" 2>"$TMP/browser.err" || { cat "$TMP/browser.err"; return 1; }
+	[ "$(grep -o '<tr' "$TMP/dom" | wc -l)" = "$(grep -o '<tr' "$TMP/page.html" | wc -l)" ] && grep '<svg' "$TMP/dom" | head -c 200 && grep -c '</html>' "$TMP/dom"
+}
+if [ -n "$browser" ]; then
+	check "a browser reads it" seen
+else
+	note "no browser has read the page: none is installed"
+fi
 check "gpushared stops" stop_daemon
 finish

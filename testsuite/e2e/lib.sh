@@ -140,7 +140,7 @@ stage_build() {
 	! as_nobody test -r "$BUILD/src/device/shim/.libs/libcuda.so.1" || return 0
 	mkdir -p "$to" && (cd "$BUILD" &&
 		cp -a --parents gpushared gpusharectl gpushare-sim gpushare-mem gpushare-demo-* testsuite/e2e \
-			src/device/{shim,emu}/.libs src/plugins/.libs "$to" &&
+			src/device/{shim,emu,cudart}/.libs src/plugins/.libs "$to" &&
 		if [ -e .libs/fake_nvml.so ]; then cp -a --parents .libs/fake_nvml.so "$to"; fi) || return 1
 	BUILD=$to
 	STANDIN=$BUILD/testsuite/e2e/standin

@@ -76,8 +76,8 @@ side_by_side() {
 	wait $high || rc=1
 	grep -c . "$TMP/metrics.out" && cat "$out" "$TMP/low.out" "$TMP/high.out"
 	grep -q "^ *0  *$1 " "$out" && grep -q ' low  *\(running\|waiting\|idle\) ' "$out" && grep -q ' high  *\(running\|waiting\|idle\) ' "$out" &&
-		grep -q '^gpushare_gpu_clients{gpu="0"} 2$' "$TMP/metrics.out" &&
-		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0"} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
+		grep -q '^gpushare_gpu_clients{gpu="0",UUID=""} 2$' "$TMP/metrics.out" &&
+		grep -q '^gpushare_step_active_seconds_total{.*partition="high",gpu="0",UUID=""} [0-9]' "$TMP/metrics.out" && [ $rc = 0 ]
 }
 
 # Chrome trace events, with a row for each program and somebody leaving the GPU.

@@ -52,6 +52,11 @@ check "an unknown command: usage" refused 'usage: private-cluster' "$CLUSTER" "$
 install -m 755 "$CLUSTER" "$TMP/private-cluster"
 check "a user is told that root is needed" refused 'needs root' as_nobody "$TMP/private-cluster" "$TMP/c" start
 
+quickstart=$SRC/contrib/quickstart
+check "quickstart refuses an unknown policy before it installs anything" refused 'no policy .nosuch.; there are: fifo .*frsp' timeout 10 "$quickstart" --policy nosuch --build "$TMP/qs"
+check "and a cluster's folder that is there" refused 'is there already' timeout 10 "$quickstart" --dir "$TMP/other" --build "$TMP/qs"
+check "it has made nothing then" test ! -e "$TMP/qs"
+
 # --- the end ---
 
 daemons() { cat "$1"/run/slurm{ctld,d}.pid "$1/munge/pid"; }

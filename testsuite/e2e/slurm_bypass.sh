@@ -157,7 +157,7 @@ seen_at=$SECONDS
 echo "$pid $((512 << 20))" >"$FAKE_NVML"
 check "within 10 s the log says so, with the job" until_true 10 grep -E "pid $pid \(bypass\), uid 0, of job $job\.batch, uses the GPU past gpushare, 512 MiB" "$LOG"
 check "status has a row of it" until_true 5 eval "t 5 gpusharectl status | grep -E '^ *0 +$pid +0 +$job +batch +bypass +512'"
-check "there is a metric" eval "t 5 gpusharectl metrics | grep -x 'gpushare_gpu_unmanaged_processes{gpu=\"0\"} 1'"
+check "there is a metric" eval "t 5 gpusharectl metrics | grep -x 'gpushare_gpu_unmanaged_processes{gpu=\"0\",UUID=\"\"} 1'"
 note "seen after $((SECONDS - seen_at)) s"
 echo Unmanaged=kill >>"$D/etc/gpushare.conf"
 reload "$D/run/gpushared.pid" "$LOG"

@@ -126,7 +126,7 @@ cancelled=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; echo done; sleep 60")
 check "a job that has used its GPU runs" until_true 60 grep -qx done "$D/out/$cancelled"
 check "it is cancelled" eval "t 10 scancel $cancelled && reaches $cancelled CANCELLED"
 has_used() { same_comment "$cancelled" && account_is "$cancelled" AdminComment 'used=0*[1-9.]*[1-9]'; }
-check "what it has used is in sacct, too" until_true 20 has_used
+check "what it has used is in sacct, too" until_true 60 has_used
 
 # --- who may write it ---
 

@@ -126,9 +126,9 @@ check "the shim is not put in front twice" has_line "$step" LD_LIBRARY_PATH=/sta
 nobody=$(id -u nobody)
 logged() { cat "$LOG"; grep -qE -- "$1" "$LOG"; }
 check "the batch step is registered by root, with user, shares, memory, priority and partition" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account=$"
 check "the step within is registered with its own shares" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account=$"
 check "both are taken back: four requests in all" test "$(requests "$job")" = 4
 
 # sbatch --wait and srun return when the job is complete: by then its end must have been told.

@@ -210,6 +210,7 @@ test_links() {
 	shrinks "README.md doc/a.md" README.md '\n[a](doc/a.md)' '[a](a.md)' "README.md:2: the link to doc/a.md leads to nothing"
 	shrinks "README.md doc/b.md" README.md 'In doc/b.md.' 'In doc/a.md.' "README.md:1: doc/b.md is named, but not installed"
 	shrinks "doc/x.1 doc/b.md" doc/x.1 'doc/b.md' 'a.md' "doc/x.1:1: doc/b.md is named"
+	shrinks "doc/x.1 testsuite/b.csv" doc/x.1 'testsuite/b.csv' 'testsuite/b.csv of the source' "doc/x.1:1: testsuite/b.csv is not installed"
 	put doc/Makemodule.am 'nobase_dist_doc_DATA = README.md doc/a.md'
 	put README.md '[a](doc/a.md)'
 	put doc/a.md '[there](../README.md)'

@@ -245,8 +245,9 @@ static void test_metrics_file(void **state)
 	while (access(path, F_OK) < 0 && gs_clock_ns() < until)
 		usleep(5000);
 	for (int i = 0; i < 200; i++) /* never a part of it, however often it is replaced */
-		assert_int_equal(live_lines(path, "gpushare_gpu_policy_faults_total{gpu=\"0\"} 0"),
-				 1);
+		assert_int_equal(
+			live_lines(path, "gpushare_gpu_policy_faults_total{gpu=\"0\",UUID=\"\"} 0"),
+			1);
 	/* A folder that is not there: one line, however often. */
 	snprintf(line, sizeof(line), "MetricsFile=%s/none/g.prom\nReportInterval=20ms\n", l->dir);
 	live_configure(l, line);

@@ -47,14 +47,16 @@ static const struct gs_trace_image image = {
 
 static char *text_of(enum gs_lanes per, int svg)
 {
+	struct gs_svg how = { .title = "" };
 	struct gs_picture p;
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	assert_int_equal(gs_picture_make(&p, &image, per, svg), 0);
+	assert_int_equal(gs_picture_make(&p, &image, per), 0);
+	how.from_ns = p.origin_ns;
 	if (svg)
-		gs_timeline_svg(out, p.panel, p.panels, p.origin_ns, "");
+		assert_int_equal(gs_timeline_svg(out, p.panel, p.panels, &how), 0);
 	else
 		gs_timeline_trace(out, p.panel, p.panels);
 	fclose(out);
@@ -142,34 +144,39 @@ static void test_svg_has_a_row_per_step(void **unused)
 	assert_int_equal(occurrences(text, "job 13.0 a&quot;b\\&lt;c&gt;?"), 1);
 	assert_int_equal(occurrences(text, ">3.00<"), 1); /* the slowdown's bar */
 	assert_int_equal(occurrences(text, ">1.50<"), 1);
-	assert_int_equal(occurrences(text, "fill=\"#4f81bd\""), 4);
-	assert_non_null(strstr(text, "0 to 110.00 ms"));
+	/* 12 before and after 9, 9 itself, 13, and the legend's. */
+	assert_int_equal(occurrences(text, "height=\"12.0\" fill=\"#4f81bd\""), 4);
+	assert_non_null(strstr(text, "0 to 110 ms"));
 	assert_int_equal(occurrences(text, "<svg "), 1);
 	assert_non_null(strstr(text, "</svg>\n"));
 	free(text);
 }
 
-static void test_spans_that_nobody_sees_apart_are_one(void **unused)
+/* Job 12's two processes, from 115 ms on: only its later time slice. */
+static void test_one_job_since_then(void **unused)
 {
-	static struct gs_trace_record many[10000];
-	struct gs_trace_image dense = image;
+	struct gs_trace_lane lane[4];
+	struct gs_trace_record record[7];
+	struct gs_trace_image part = image;
 	struct gs_picture p;
 
 	(void)unused;
-	for (unsigned i = 0; i < 10000; i++)
-		many[i] = (struct gs_trace_record) { 0, GS_TRACE_SLICE, i * 10 * US,
-						     (i * 10 + 9) * US };
-	dense.record = many;
-	dense.records = 10000;
-	dense.now_ns = 100 * MS;
-	assert_int_equal(gs_picture_make(&p, &dense, GS_LANE_PER_STEP, 1), 0);
-	assert_int_equal(p.panels, 2);
-	assert_int_equal(p.panel[1].spans, 1);
-	assert_int_equal(p.panel[1].span[0].to_ns, 99999 * US);
+	memcpy(lane, lanes, sizeof(lane));
+	memcpy(record, records, sizeof(record));
+	part.lane = lane;
+	part.record = record;
+	assert_int_equal(gs_picture_select(&part, 12, 125 * MS), 0);
+	assert_int_equal(part.lanes, 1);
+	assert_int_equal(part.records, 1);
+	assert_int_equal(gs_picture_make(&p, &part, GS_LANE_PER_STEP), 0);
+	assert_int_equal(p.panels, 1);
+	assert_string_equal(p.panel[0].name, "GPU 1");
+	assert_string_equal(p.panel[0].lane[0].name, "job 12.0 triad");
+	assert_int_equal(p.panel[0].span[0].from_ns, 125 * MS); /* cut off at that time */
+	assert_int_equal(p.panel[0].span[0].to_ns, 130 * MS);
 	gs_picture_free(&p);
-	assert_int_equal(gs_picture_make(&p, &dense, GS_LANE_PER_CLIENT, 0), 0);
-	assert_int_equal(p.panel[1].spans, 10000);
-	gs_picture_free(&p);
+	assert_int_equal(gs_picture_select(&part, 9, 0), 0);
+	assert_int_equal(part.records, 0);
 }
 
 /* DejaVu Sans, which most machines have, is wide: 7 px a letter of a row's name, which ends 8 px
@@ -183,10 +190,11 @@ static void test_names_have_room(void **unused)
 				  .lanes = 1 };
 	char *text = NULL, want[40];
 	size_t size;
+	static const struct gs_svg how = { .title = "" };
 	FILE *out = open_memstream(&text, &size);
 
 	(void)unused;
-	gs_timeline_svg(out, &panel, 1, 0, "");
+	assert_int_equal(gs_timeline_svg(out, &panel, 1, &how), 0);
 	fclose(out);
 	snprintf(want, sizeof(want), "<text x=\"%zu\" y=", 7 * strlen(name) + 8);
 	if (!strstr(text, want))
@@ -200,7 +208,7 @@ static void test_nothing_yet(void **unused)
 	struct gs_picture p;
 
 	(void)unused;
-	assert_int_equal(gs_picture_make(&p, &empty, GS_LANE_PER_STEP, 1), 0);
+	assert_int_equal(gs_picture_make(&p, &empty, GS_LANE_PER_STEP), 0);
 	assert_int_equal(p.panels, 0);
 	gs_picture_free(&p);
 }
@@ -211,7 +219,7 @@ int main(void)
 		cmocka_unit_test(test_trace_events),
 		cmocka_unit_test(test_hand_over_says_how_long_it_took),
 		cmocka_unit_test(test_svg_has_a_row_per_step),
-		cmocka_unit_test(test_spans_that_nobody_sees_apart_are_one),
+		cmocka_unit_test(test_one_job_since_then),
 		cmocka_unit_test(test_names_have_room),
 		cmocka_unit_test(test_nothing_yet),
 	};

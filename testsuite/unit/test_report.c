@@ -29,6 +29,8 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 				     .step = step,
 				     .user = "ann",
 				     .partition = "low",
+				     .account = "physics",
+				     .uuid = "GPU-7",
 				     .gpu = 1,
 				     .shares = 40,
 				     .state = "running",
@@ -383,6 +385,7 @@ static void test_metrics_text(void **unused)
 {
 	struct gs_report_gpu gpu[2] = {
 		{ .gpu = 0,
+		  .uuid = "GPU-6",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "piv", .faults = 2, .evictions = 3, .evict_p99_us = 900 },
 		  .isolation = "contexts",
@@ -391,6 +394,7 @@ static void test_metrics_text(void **unused)
 		  .shares = 100,
 		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
 		{ .gpu = 1,
+		  .uuid = "",
 		  .arbiter = { .cpu_ns = 1500000000 },
 		  .now = { .policy = "frs", .faults = 2 },
 		  .isolation = "mps",
@@ -408,16 +412,22 @@ static void test_metrics_text(void **unused)
 	gs_report_fill_moved(&rows[0], &moves);
 	rows[1].user = "a\"b\\c\nd\xff";
 	text = gs_report_metrics(&s);
-	assert_non_null(strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\"} 3\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\"} 0.0009\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\"} 1.5\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\"} 0.9\n"));
-	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\"} 0\n"));
-	assert_non_null(strstr(text, "\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
-				     "user=\"ann\",partition=\"low\",gpu=\"1\"} 0.006\n"));
-	assert_non_null(strstr(text,
-			       "\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
-			       "user=\"ann\",partition=\"low\",gpu=\"1\"} 8589934592\n"));
+	assert_non_null(
+		strstr(text, "\ngpushare_gpu_evictions_total{gpu=\"0\",UUID=\"GPU-6\"} 3\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_eviction_p99_seconds{gpu=\"0\",UUID=\"GPU-6\"} 0.0009\n"));
+	assert_non_null(strstr(
+		text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\",UUID=\"\"} 1.5\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\",UUID=\"GPU-6\"} 0.9\n"));
+	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\",UUID=\"\"} 0\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_waiting_seconds_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 0.006\n"));
+	assert_non_null(strstr(
+		text,
+		"\ngpushare_step_memory_moved_bytes_total{job=\"12\",step=\"0\","
+		"user=\"ann\",account=\"physics\",partition=\"low\",gpu=\"1\",UUID=\"GPU-7\"} 8589934592\n"));
 	assert_non_null(strstr(text, "user=\"a\\\"b\\\\c?d?\""));
 	assert_int_equal(occurrences(text, "# TYPE gpushare_step_ntt gauge\n"), 1);
 	assert_int_equal(occurrences(text, "\ngpushare_step_ntt{"), 2);

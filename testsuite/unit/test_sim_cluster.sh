@@ -77,8 +77,9 @@ check "types are summed where there is no sum of them" typed
 generated() {
 	python3 "$MAKE" 3000 40 7 >"$TMP/trace.txt" &&
 		t 50 "$SIM" --trace "$TMP/trace.txt" --gpus 40 --policy all --partition high=9 --partition normal=5 --format csv >"$TMP/out" || return 1
-	python3 - "$TMP/out" <<-'EOF'
-	import csv, sys
+	python3 - "$TMP/out" "$SRC/src/gpushare/sched/policies.def" <<-'EOF'
+	import csv, re, sys
+	names = re.findall(r"^POLICY\((\w+)", open(sys.argv[2]).read(), re.M)
 	blocks, summary = {}, []
 	for line in open(sys.argv[1]):
 	    if line.startswith("# policy "):
@@ -88,7 +89,7 @@ generated() {
 	        rows.append(line)
 	    else:
 	        rows.append(line)
-	assert sorted(blocks) == sorted(["fifo", "piv", "dprr", "sjf", "srt", "rr", "cfs", "frs", "frsp"]), sorted(blocks)
+	assert names and sorted(blocks) == sorted(names), (sorted(blocks), names)
 	work = None
 	for policy, lines in blocks.items():
 	    rows = list(csv.DictReader(lines))

@@ -41,6 +41,8 @@ static void test_state_lines(void **unused)
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 low \"\"",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"\"",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"physics",
 	};
 	struct gs_step_info in = { .job_id = 4026531840u,
 				   .step_id = GS_STEP_BATCH,
@@ -56,6 +58,7 @@ static void test_state_lines(void **unused)
 				   .force_ms = GS_FORCE_MS_MAX,
 				   .partition = "low",
 				   .qos = "urgent",
+				   .account = "physics",
 				   .tier = 11 };
 	struct gs_step_info out;
 	char line[GS_STATE_LINE_MAX];
@@ -63,7 +66,7 @@ static void test_state_lines(void **unused)
 	(void)unused;
 	for (int empty = 0; empty < 2; empty++) {
 		if (empty)
-			in.partition[0] = '\0';
+			in.partition[0] = in.account[0] = '\0';
 		assert_true(gs_state_print(&in, line, sizeof(line)) < (int)sizeof(line));
 		assert_int_equal(gs_state_parse(line, &out), 0);
 		assert_int_equal(out.job_id, in.job_id);
@@ -77,6 +80,7 @@ static void test_state_lines(void **unused)
 		assert_int_equal(out.force_ms, GS_FORCE_MS_MAX);
 		assert_string_equal(out.partition, in.partition);
 		assert_string_equal(out.qos, in.qos);
+		assert_string_equal(out.account, in.account);
 		assert_int_equal(out.tier, in.tier);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)

@@ -158,7 +158,8 @@ static void strangers_are_seen(void **state)
 	assert_int_equal(live_logged(l, line), 1);
 	assert_int_equal(live_logged(l, "of no step with shares, uses the GPU past gpushare"), 1);
 	metrics = live_query(l, GS_QUERY_METRICS, 0);
-	assert_non_null(strstr(metrics, "gpushare_gpu_unmanaged_processes{gpu=\"0\"} 2\n"));
+	assert_non_null(
+		strstr(metrics, "gpushare_gpu_unmanaged_processes{gpu=\"0\",UUID=\"\"} 2\n"));
 	free(metrics);
 
 	/* Once it is gone it is forgotten. */

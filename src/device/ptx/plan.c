@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The check per kernel: every row of facts/ptx.md's table is handled or refused here. */
+/* The check per kernel: every row of the table in doc/ptx-transform.md is handled or refused here.
+ */
 #define _GNU_SOURCE
 #include "device/ptx/guard.h"
 #include "device/ptx/plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One pass over a function's instructions: facts, and reasons to refuse (facts/ptx.md's table). */
+/* One pass over a function's instructions: facts, and reasons to refuse (doc/ptx-transform.md). */
 #define _GNU_SOURCE
 #include "device/ptx/facts.h"
 #include "device/ptx/opcode.h"

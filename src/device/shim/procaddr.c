@@ -2,8 +2,8 @@
 /*
  * cuGetProcAddress: what the driver returns decides.  When its pointer is one
  * of the functions that must go through us, the program gets our symbol instead,
- * so versions and suffixes cannot mismatch (facts/ptx.md, C3).  When it is none of
- * those that entries.def lists, the program gets a door that keeps the barrier rule:
+ * so versions and suffixes cannot mismatch.  When it is none of
+ * those that entries.def lists, the program gets an entry that keeps the barrier rule:
  * unlisted means wait.
  */
 #define _GNU_SOURCE
@@ -95,7 +95,7 @@ static int is_safe_by_name(const char *symbol)
 	return safe;
 }
 
-/* The driver's functions behind the doors; once there, one stays. */
+/* The driver's functions behind the wrappers; once there, one stays. */
 static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
 void *shim_barrier_target(unsigned int n)
@@ -104,7 +104,8 @@ void *shim_barrier_target(unsigned int n)
 				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
-/* Versions of a symbol are functions of their own; asked for again, one has the door that it had.
+/* Versions of a symbol are functions of their own; asked for again, one has the wrapper that it
+ * had.
  */
 static void *entry_of(const char *symbol, void *driver)
 {

@@ -11,6 +11,7 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 	t->account.charged_ns = now;
 	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
 		return;
+	t->p.usage->worked_ns = now;
 	t->p.usage->turnaround_ns += dt;
 	if (has_gpu)
 		t->p.usage->active_ns += dt;
@@ -114,6 +115,8 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 			       gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
 	part = all > most ? most / all : 1;
 	t->account.untracked_ns = now;
+	if (count)
+		t->p.usage->worked_ns = now;
 	for (size_t i = 0; i < count; i++) {
 		struct gs_step_usage_kernel *k =
 			gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
@@ -153,6 +156,8 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspec
 
 	gs_gpu_client_charge(t, has_gpu, now);
 	usage->launches += untold(t, inspect->launches);
+	if (inspect->launches)
+		usage->worked_ns = now;
 	usage->preemptions += inspect->preemptions;
 	for (uint32_t i = 0; i < inspect->nevents; i++)
 		book_event(t, &inspect->event[i]);
@@ -163,6 +168,7 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspec
 		uint64_t dt = now > since ? now - since : 0;
 		uint64_t ran = inspect->unseen_ns < dt ? inspect->unseen_ns : dt;
 
+		usage->worked_ns = now;
 		usage->turnaround_ns += ran;
 		usage->active_ns += ran;
 	}

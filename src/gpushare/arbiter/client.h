@@ -17,7 +17,8 @@ static inline int gs_gpu_client_has_slice(const struct gs_gpu_client *t)
 	return t->phase == GS_STARTING || t->phase == GS_RUNNING;
 }
 
-/* The same, or it has something on the GPU from a turn that is just over: it does not wait. */
+/* The same, or LEAVING: it has something on the GPU from a time slice that is just over.  It need
+ * not be gpu->holder. */
 static inline int gs_gpu_is_holder(const struct gs_gpu_client *t)
 {
 	return t->phase != GS_WAITING;

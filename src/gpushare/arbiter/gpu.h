@@ -4,7 +4,8 @@
  *
  * The scheduled task is a client's busy period: from its first READY slot
  * until none of its slots waits for the GPU or is on it.  At most one client
- * holds the time slice.  A client that is alone keeps it and launches without
+ * is the holder, whose time slice the policy has given; others may have one beside
+ * it (holders.h).  A client that is alone keeps it and launches without
  * asking anybody; it becomes a task whenever it is found busy, so that the
  * policy can compare when another one comes.
  *
@@ -55,14 +56,14 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
 				 int adopted, uint64_t now);
 
-/* It is gone; its kernels with it.  The next turn decides anew.  Returns gs_gpu_client_launches(),
+/* It is gone; its kernels with it.  The next step decides anew.  Returns gs_gpu_client_launches(),
  * with those that were seen last. */
 uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
-/* It rang: look at its page in the next turn. */
+/* It rang: look at its page in the next step. */
 void gs_gpu_doorbell(struct gs_gpu_client *client);
 
-/* Whoever has asked through its page since the last call has its page looked at in the next turn.
+/* Whoever has asked through its page since the last call has its page looked at in the next step.
  * 1 if somebody has. */
 int gs_gpu_hear(struct gs_gpu *gpu);
 
@@ -86,7 +87,7 @@ size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, 
  */
 int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now);
 
-/* 1, once, after a turn has found a client that is bad or overdue. */
+/* 1, once, after a step has found a client that is bad or overdue. */
 int gs_gpu_has_news(struct gs_gpu *gpu);
 
 /* What was told since the last call; returns how many, at most GS_GPU_LESSONS. */
@@ -115,7 +116,7 @@ enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *client, uint64_t n
 /*
  * Its process has been stopped, or goes on.  While it is stopped others do not
  * wait for it: it can hear nothing, so what it has on the GPU stays there, and
- * it gets no turn.  The time does not count.  1 if that is news.
+ * it gets no time slice.  The time does not count.  1 if that is news.
  */
 int gs_gpu_client_stopped(struct gs_gpu_client *client, int stopped, uint64_t now);
 
@@ -123,7 +124,7 @@ int gs_gpu_client_stopped(struct gs_gpu_client *client, int stopped, uint64_t no
 int gs_gpu_client_matters(const struct gs_gpu_client *client);
 
 /*
- * The client alone has the GPU from its next turn on and keeps it, until it is
+ * The client alone has the GPU from its next time slice on and keeps it, until it is
  * unpinned or removed: the driver can only bring it to rest if nothing of it
  * has been evicted (pin.c).  One per GPU; -1: another one is.
  */
@@ -153,7 +154,7 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 void gs_gpu_poll_every(struct gs_gpu *gpu, uint64_t ns);
 
 /*
- * Look, decide and act, once per turn of the event loop.  Returns when it
+ * Look, decide and act, once.  Returns when it
  * must be called again at the latest (ns); UINT64_MAX: when something happens.
  */
 uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now);

@@ -49,7 +49,7 @@ struct gs_holder_state {
 	uint64_t barred_ns;   /* since when */
 	uint8_t joined;       /* used_ns has begun */
 	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
-				 launches, riding ones too */
+				 launches, untracked ones too */
 	uint64_t short_ns;    /* when a look last found a short kernel of its on the GPU, and no
 				 long one */
 	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A GPU's turn of the event loop (gpu.h):
+ * One step of a GPU's arbiter (gpu.h):
  *
  *	look    at the pages that may have changed (watch.c), tell the scheduler
  *	decide  who has the time slice; one client at a time may be on its way out
- *	act     give the time slice, or take it: turn = 0, then every RUNNING slot
+ *	act     give the time slice, or take it: grant = 0, then every RUNNING slot
  *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
  */
 #include "common/log.h"

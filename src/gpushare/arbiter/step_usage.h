@@ -61,6 +61,7 @@ struct gs_step_usage {
 	uint64_t active_ns;     /* of that, with the GPU */
 	uint64_t waiting_ns;    /* of that, without */
 	uint64_t preemptions;   /* launches that left with block-tasks remaining */
+	uint64_t worked_ns;     /* when a client last had work; 0: never */
 	uint64_t evictions;     /* samples taken in all */
 	uint32_t sample_us[GS_STEP_USAGE_SAMPLES];
 	uint64_t quantiles_of; /* evictions when the two below were computed */

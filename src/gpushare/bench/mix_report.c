@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static const struct gs_span_kind computes = { NULL, "#4f81bd", 1 };
+static const struct gs_span_kind computes = { .colour = "#4f81bd", .owns = 1 };
 
 static double makespan_per_sum(const struct mix *m, const struct mix_result *r)
 {
@@ -121,7 +121,8 @@ static int picture_of(struct picture *p, const struct mix *m, const struct mix_r
 
 		for (size_t k = 0; k < n; k++)
 			p->lane[i * n + k] =
-				(struct gs_lane) { m->workload.kernel[k].name, r->row[k].ntt };
+				(struct gs_lane) { m->workload.kernel[k].name, r->row[k].ntt, 1,
+						   m->workload.kernel[k].arrival_ns };
 		for (size_t k = 0; k < r->spans; k++) {
 			struct gs_span *s = &r->span[k];
 
@@ -135,7 +136,7 @@ static int picture_of(struct picture *p, const struct mix *m, const struct mix_r
 			 "%.2f ms",
 			 r->live.antt, r->live.dntt_avg, r->live.stp, r->live.makespan_ms);
 		p->panel[i] = (struct gs_panel) { words[0], words[1], &p->lane[i * n], n,
-						  r->span,  r->spans, &computes };
+						  r->span,  r->spans, &computes,       1 };
 	}
 	return 0;
 }
@@ -150,8 +151,12 @@ static int write_pictures(const struct mix *m, const struct mix_result *result, 
 		return -1;
 	svg = bench_output(&m->common, ".svg");
 	if (svg) {
-		gs_timeline_svg(svg, p.panel, count, 0, " (first round; slowdowns of all)");
-		rc = bench_output_close(svg);
+		static const struct gs_svg how = {
+			.title = "Who had the GPU in the first round; slowdowns of all rounds"
+		};
+
+		rc = gs_timeline_svg(svg, p.panel, count, &how);
+		rc |= bench_output_close(svg);
 	}
 	trace = bench_output(&m->common, "-trace.json");
 	if (trace) {

@@ -340,4 +340,5 @@ void gs_check_node(struct gs_check *c)
 	check_folder(c, "LogFile", c->config->log_file);
 	check_folder(c, "HistoryFile", c->config->history_file);
 	check_folder(c, "MetricsFile", c->config->metrics_file);
+	check_folder(c, "DcgmJobDir", c->config->dcgm_job_dir);
 }

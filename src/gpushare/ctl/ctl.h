@@ -4,6 +4,8 @@
 #define GPUSHARE_CTL_CTL_H
 
 #include <jansson.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "common/error.h"
 #include "common/options.h"
@@ -41,6 +43,32 @@ int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, 
 
 /* The value of --job, for a table of options: of a uint32_t, "12" or "L3". */
 int gs_ctl_take_job(void *of, const char *text, struct gs_error *err);
+
+/*
+ * The value of --since, for struct gs_option's take: "90m" ago, or a date: YYYY-MM-DD, with THH:MM
+ * or THH:MM:SS behind it, of the local time. *of: uint64_t, seconds since 1970.
+ */
+int gs_ctl_since(void *of, const char *text, struct gs_error *err);
+
+/* What of the daemon's trace is drawn, and how. */
+struct gs_timeline_query {
+	int svg;         /* a picture; 0: Chrome trace events */
+	uint32_t job_id; /* 0: of all jobs */
+	uint64_t since;  /* seconds since 1970; 0: all that there is */
+};
+
+/* Ask the daemon for its trace and write it. 0, or -1 with the reason. */
+int gs_ctl_timeline(FILE *out, const char *socket, const struct gs_timeline_query *query,
+		    struct gs_error *err);
+
+/*
+ * Write the report that *msg (HISTORY, JSON) asks for as a page for a browser; selects: the history
+ * answers. The exit status.
+ */
+int gs_ctl_report_html(const char *socket, struct gs_msg *msg, int selects, const char *path);
+
+/* Write it to the file, "-" being standard output; the exit status. */
+int gs_ctl_save(const char *path, const char *bytes, size_t size);
 
 /* Copy it to standard output; the exit status. */
 int gs_ctl_print(const struct gs_ctl_text *text);

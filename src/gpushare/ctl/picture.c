@@ -7,15 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIXELS 1500
-
 /* By enum gs_trace_kind. */
 static const struct gs_span_kind kinds[GS_TRACE_COUNT] = {
-	[GS_TRACE_WAIT] = { "waits", "#e8d9a0", 0 },
-	[GS_TRACE_SLICE] = { "has the GPU", "#4f81bd", 1 },
-	[GS_TRACE_EVICT] = { "leaves", "#c0504d", 0 },
-	[GS_TRACE_TELL] = { "is told to leave", "#7a2f2c", 0 },
-	[GS_TRACE_OVERDUE] = { "did not leave in time", "#7f0000", 0 },
+	[GS_TRACE_WAIT] = { .words = "waits", .colour = "#e8d9a0" },
+	[GS_TRACE_SLICE] = { .words = "has the GPU", .colour = "#4f81bd", .owns = 1 },
+	[GS_TRACE_EVICT] = { .words = "leaves", .colour = "#c0504d", .notch = 1 },
+	[GS_TRACE_TELL] = { .words = "is told to leave", .colour = "#7a5fa8", .notch = 1 },
+	[GS_TRACE_OVERDUE] = { .words = "did not leave in time", .colour = "#000000", .notch = 1 },
 };
 
 static int by_gpu_and_job(const void *a, const void *b)
@@ -61,8 +59,9 @@ static void new_panel(struct gs_picture *p, const struct gs_trace_lane *from, ui
 	memset(panel, 0, sizeof(*panel));
 	snprintf(text, GS_TRACE_NAME_MAX, "GPU %u", from->gpu);
 	panel->name = text;
-	panel->caption = lost ? "the latest turns" : "all turns since the daemon began";
+	panel->caption = lost ? "the latest time slices" : "all time slices since the daemon began";
 	panel->kind = kinds;
+	panel->kinds = GS_TRACE_COUNT;
 }
 
 /* A step has many processes: "job 12.0 uid 1000 pid 4711 triad" is then "job 12.0 triad". */
@@ -99,8 +98,8 @@ static void lay_out(struct gs_picture *p, const struct gs_trace_image *image,
 		if (!panel->lanes || !same_lane(order[i - 1], from, lanes)) {
 			if (!panel->lanes)
 				panel->lane = &p->lane[used];
-			p->lane[used] =
-				(struct gs_lane) { p->text[image->lanes + used], from->ntt };
+			p->lane[used] = (struct gs_lane) { .name = p->text[image->lanes + used],
+							   .ntt = from->ntt };
 			name_lane(p->text[image->lanes + used++], from, lanes);
 			panel->lanes++;
 		}
@@ -109,40 +108,15 @@ static void lay_out(struct gs_picture *p, const struct gs_trace_image *image,
 	}
 }
 
-/* One span where the eye would see one. */
-static size_t melt(struct gs_span *span, size_t n, uint64_t pixel, size_t lanes)
-{
-	size_t kept = 0, *last = calloc(lanes * GS_TRACE_COUNT + 1, sizeof(*last));
-
-	if (!last)
-		return n;
-	for (size_t i = 0; i < n; i++) {
-		size_t *at = &last[span[i].lane * GS_TRACE_COUNT + span[i].kind];
-		struct gs_span *before = *at ? &span[*at - 1] : NULL;
-
-		if (before && span[i].from_ns < before->to_ns + pixel) {
-			if (span[i].to_ns > before->to_ns)
-				before->to_ns = span[i].to_ns;
-			continue;
-		}
-		span[kept++] = span[i];
-		*at = kept;
-	}
-	free(last);
-	return kept;
-}
-
 static void fill(struct gs_picture *p, const struct gs_trace_image *image,
-		 const struct place *places, int coalesce)
+		 const struct place *places)
 {
 	struct gs_span *next = p->span;
-	uint64_t pixel;
 
 	p->origin_ns = image->now_ns;
 	for (size_t i = 0; i < image->records; i++)
 		if (image->record[i].from_ns < p->origin_ns)
 			p->origin_ns = image->record[i].from_ns;
-	pixel = (image->now_ns - p->origin_ns) / PIXELS;
 	for (size_t g = 0; g < p->panels; g++) {
 		struct gs_span *first = next;
 
@@ -156,14 +130,42 @@ static void fill(struct gs_picture *p, const struct gs_trace_image *image,
 		qsort(first, (size_t)(next - first), sizeof(*first), by_time);
 		p->panel[g].span = first;
 		p->panel[g].spans = (size_t)(next - first);
-		if (coalesce)
-			p->panel[g].spans =
-				melt(first, p->panel[g].spans, pixel, p->panel[g].lanes);
 	}
 }
 
-int gs_picture_make(struct gs_picture *p, const struct gs_trace_image *image, enum gs_lanes lanes,
-		    int coalesce)
+int gs_picture_select(struct gs_trace_image *image, uint32_t job_id, uint64_t since_ns)
+{
+	size_t lanes = 0, records = 0;
+	uint32_t *place =
+		calloc(image->lanes + 1, sizeof(*place)); /* counted from 1; 0: left out */
+
+	if (!place)
+		return -1;
+	for (size_t i = 0; i < image->records; i++) {
+		const struct gs_trace_record *r = &image->record[i];
+
+		if (r->to_ns < since_ns || (job_id && image->lane[r->lane].job_id != job_id))
+			continue;
+		place[r->lane] = 1;
+		image->record[records] = *r;
+		if (r->from_ns < since_ns)
+			image->record[records].from_ns = since_ns;
+		records++;
+	}
+	for (size_t i = 0; i < image->lanes; i++)
+		if (place[i]) {
+			image->lane[lanes++] = image->lane[i];
+			place[i] = (uint32_t)lanes;
+		}
+	for (size_t i = 0; i < records; i++)
+		image->record[i].lane = place[image->record[i].lane] - 1;
+	image->lanes = lanes;
+	image->records = records;
+	free(place);
+	return 0;
+}
+
+int gs_picture_make(struct gs_picture *p, const struct gs_trace_image *image, enum gs_lanes lanes)
 {
 	const struct gs_trace_lane **order = calloc(image->lanes + 1, sizeof(*order));
 	struct place *places = calloc(image->lanes + 1, sizeof(*places));
@@ -176,7 +178,7 @@ int gs_picture_make(struct gs_picture *p, const struct gs_trace_image *image, en
 	p->span = calloc(image->records + 1, sizeof(*p->span));
 	if (order && places && p->panel && p->lane && p->text && p->span) {
 		lay_out(p, image, order, lanes, places);
-		fill(p, image, places, coalesce);
+		fill(p, image, places);
 		rc = 0;
 	} else {
 		gs_picture_free(p);

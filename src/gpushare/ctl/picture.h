@@ -18,11 +18,14 @@ struct gs_picture {
 enum gs_lanes { GS_LANE_PER_CLIENT, GS_LANE_PER_STEP };
 
 /*
- * Lanes in order of GPU and job.  coalesce: spans of a lane closer than a pixel of the whole are
- * one. 0, -1: no memory.
+ * Keep of the image what ended at since_ns of the daemon's clock or later, and only job_id's, 0
+ * being all jobs. 0, -1: no memory.
  */
+int gs_picture_select(struct gs_trace_image *image, uint32_t job_id, uint64_t since_ns);
+
+/* Lanes in order of GPU and job. 0, -1: no memory. */
 int gs_picture_make(struct gs_picture *picture, const struct gs_trace_image *image,
-		    enum gs_lanes lanes, int coalesce);
+		    enum gs_lanes lanes);
 void gs_picture_free(struct gs_picture *picture);
 
 #endif

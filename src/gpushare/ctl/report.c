@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpushare/ctl/ctl.h"
@@ -23,44 +22,6 @@ static int parse_group(void *of, const char *name, struct gs_error *err)
 			return 0;
 		}
 	return gs_fail(err, "'%.40s' is neither step, job, user, partition nor gpu", name);
-}
-
-/* "90m" ago, or a date: YYYY-MM-DD, with THH:MM or THH:MM:SS behind it. */
-static int parse_since(void *of, const char *text, struct gs_error *err)
-{
-	static const struct {
-		char unit;
-		long seconds;
-	} units[] = { { 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 }, { 'w', 604800 } };
-	static const char *const dates[] = { "%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S" };
-	uint64_t *since = of;
-	time_t now = time(NULL);
-	char *end;
-	long n = strtol(text, &end, 10);
-
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != text && n >= 0 && n <= now / units[i].seconds && *end == units[i].unit &&
-		    !end[1]) {
-			*since = (uint64_t)(now - n * units[i].seconds);
-			return 0;
-		}
-	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
-		struct tm tm = { .tm_isdst = -1 };
-		const char *rest = strptime(text, dates[i], &tm);
-		time_t t;
-
-		if (!rest || *rest)
-			continue;
-		t = mktime(&tm);
-		if (t >= 0) {
-			*since = (uint64_t)t;
-			return 0;
-		}
-	}
-	return gs_fail(err,
-		       "'%.40s' is neither a time like 90m, 12h, 7d nor a date like "
-		       "2026-01-31 or 2026-01-31T12:00",
-		       text);
 }
 
 static int fetch_history(const char *socket, struct gs_msg *msg, struct gs_ctl_text *text,
@@ -113,7 +74,7 @@ static int show_report(const struct gs_show *show, const struct gs_column *colum
 
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	const char *user = "", *partition = "";
+	const char *user = "", *partition = "", *html = NULL;
 	const struct gs_column *columns;
 	struct gs_show show = { 0 };
 	struct gs_ctl_text text;
@@ -121,10 +82,10 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	struct gs_error err;
 	struct gs_msg msg;
 	struct gs_msg_history *request = &msg.history;
-	/* The history answers where one of those that select is given. */
 	const struct gs_option options[] = {
 		{ "job", 'j', .take = gs_ctl_take_job, .of = &request->job_id },
-		{ "since", .given = &selects, .take = parse_since, .of = &request->since },
+		{ "html", .text = &html },
+		{ "since", .given = &selects, .take = gs_ctl_since, .of = &request->since },
 		{ "user", 'u', .given = &selects, .text = &user },
 		{ "partition", 'p', .given = &selects, .text = &partition },
 		{ "by", .given = &selects, .take = parse_group, .of = &request->group },
@@ -141,7 +102,11 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	if (gs_msg_str(request->user, sizeof(request->user), user) < 0 ||
 	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
 		return gs_ctl_usage(verb, "a name is too long");
+	if (html && (show.json || request->group != GS_GROUP_STEP))
+		return gs_ctl_usage(verb, "--html goes with neither --json nor --by");
 	request->json = 1;
+	if (html)
+		return gs_ctl_report_html(socket, &msg, selects, html);
 	columns = columns_by(request->group);
 	if ((selects ? fetch_history(socket, &msg, &text, &err) :
 		       gs_ctl_get(socket, GS_QUERY_REPORT, request->job_id, &text, &err)) < 0)
@@ -160,7 +125,8 @@ const struct gs_verb gs_verb_report = {
 		"  -p, --partition NAME  only those of this partition\n"
 		"      --since TIME      only those that ended since then or have not: 90m, 12h, 7d\n"
 		"                        ago, or 2026-01-31, or 2026-01-31T12:00\n"
-		"      --by WHAT         a line per step, job, user, partition or gpu\n" GS_SHOW_HELP
+		"      --by WHAT         a line per step, job, user, partition or gpu\n"
+		"      --html FILE       write a page for a browser: timeline, users, memory, steps\n" GS_SHOW_HELP
 		"\n"
 		"--user, --partition, --since and --by ask the history (HistoryFile).\n",
 	.run = run,

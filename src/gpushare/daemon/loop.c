@@ -23,6 +23,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/memory/memory_lease.h"
+#include "gpushare/daemon/report/job_map.h"
 #include "gpushare/daemon/report/metrics_file.h"
 #include "gpushare/daemon/checkpoint/checkpointer.h"
 #include "gpushare/daemon/mps/mps.h"
@@ -32,6 +33,7 @@
 #include "gpushare/daemon/gpu/prompt.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/steps/energy.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/checkpoint/suspended.h"
 
@@ -73,6 +75,8 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	gs_steps_sweep(arg);
+	gs_job_map_update(arg);
+	gs_energy_update(arg);
 }
 
 static uint64_t peak_of(const struct gs_step *s)

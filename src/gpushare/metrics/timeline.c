@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Chrome trace events and SVG; see timeline.h. */
+/* Chrome trace events; see timeline.h. */
 #include "gpushare/metrics/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Chrome trace events ---------------------------------------------- */
 
 /* A JSON string; what is no plain character becomes '?'. */
 static void put_json(FILE *out, const char *text)
@@ -82,123 +80,4 @@ void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels)
 		}
 	}
 	fprintf(out, "\n]}\n");
-}
-
-/* ---- SVG --------------------------------------------------------------- */
-
-enum { LANE = 16, LEFT = 130, WIDTH = 760, BARS = 230, HEAD = 42, LETTER = 7 };
-
-struct scale {
-	uint64_t origin_ns;
-	double ns_per_px, most; /* the highest NTT */
-	int left;               /* the lanes begin here */
-};
-
-static void put_xml(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			fputc(*text >= ' ' && *text < 127 ? *text : '?', out);
-		}
-	}
-}
-
-static struct scale summarise(const struct gs_panel *panel, size_t panels, uint64_t origin_ns)
-{
-	struct scale s = { .origin_ns = origin_ns, .most = 1, .left = LEFT };
-	uint64_t last = origin_ns + 1;
-
-	for (size_t p = 0; p < panels; p++) {
-		for (size_t i = 0; i < panel[p].lanes; i++) {
-			int wide = LETTER * (int)strlen(panel[p].lane[i].name) + 16;
-
-			if (panel[p].lane[i].ntt > s.most)
-				s.most = panel[p].lane[i].ntt;
-			if (wide > s.left)
-				s.left = wide;
-		}
-		for (size_t i = 0; i < panel[p].spans; i++)
-			if (panel[p].span[i].to_ns > last)
-				last = panel[p].span[i].to_ns;
-	}
-	s.ns_per_px = (double)(last - origin_ns) / WIDTH;
-	return s;
-}
-
-static void svg_lane(FILE *out, const struct gs_lane *lane, const struct scale *s, double top)
-{
-	double bar = lane->ntt / s->most * (BARS - 70);
-	int left = s->left;
-
-	fprintf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", left - 8, top + 11);
-	put_xml(out, lane->name);
-	fprintf(out, "</text><line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#eee\"/>",
-		left, left + WIDTH, top + LANE / 2.0, top + LANE / 2.0);
-	if (lane->ntt > 0)
-		fprintf(out,
-			"<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-			"fill=\"#c0504d\"/><text x=\"%.1f\" y=\"%.1f\">%.2f</text>",
-			left + WIDTH + 20, top + 2, bar, LANE - 5, left + WIDTH + 26 + bar,
-			top + 11, lane->ntt);
-	fputc('\n', out);
-}
-
-static void svg_panel(FILE *out, const struct gs_panel *panel, const struct scale *s, double y)
-{
-	fprintf(out, "<text x=\"%d\" y=\"%.0f\" font-weight=\"bold\">", s->left, y + 20);
-	put_xml(out, panel->name);
-	fputs(": ", out);
-	put_xml(out, panel->caption);
-	fputs("</text>\n", out);
-	for (size_t i = 0; i < panel->lanes; i++)
-		svg_lane(out, &panel->lane[i], s, y + HEAD + (double)i * LANE);
-	for (size_t i = 0; i < panel->spans; i++) {
-		const struct gs_span *t = &panel->span[i];
-
-		if (t->from_ns < s->origin_ns)
-			continue;
-		fprintf(out,
-			"<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" "
-			"fill=\"%s\"/>\n",
-			s->left + (double)(t->from_ns - s->origin_ns) / s->ns_per_px,
-			y + HEAD + t->lane * (double)LANE + 2,
-			(double)(t->to_ns - t->from_ns) / s->ns_per_px, LANE - 5,
-			panel->kind[t->kind].colour);
-	}
-}
-
-void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels, uint64_t origin_ns,
-		     const char *note)
-{
-	struct scale s = summarise(panel, panels, origin_ns);
-	double y = 14, high = 20;
-
-	for (size_t p = 0; p < panels; p++)
-		high += HEAD + (double)panel[p].lanes * LANE + 18;
-	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
-		"font-family=\"sans-serif\" font-size=\"11\">\n"
-		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		"<text x=\"%d\" y=\"14\">who holds the GPU, 0 to %.2f ms%s</text>"
-		"<text x=\"%d\" y=\"14\">slowdown (NTT)</text>\n",
-		s.left + WIDTH + BARS, high, s.left, s.ns_per_px * WIDTH / 1e6, note,
-		s.left + WIDTH + 20);
-	for (size_t p = 0; p < panels; p++) {
-		svg_panel(out, &panel[p], &s, y);
-		y += HEAD + (double)panel[p].lanes * LANE + 18;
-	}
-	fprintf(out, "</svg>\n");
 }

@@ -15,7 +15,9 @@
 
 struct gs_lane {
 	const char *name;
-	double ntt; /* the bar beside the lane; 0: none */
+	double ntt;  /* the bar beside the lane; 0: none */
+	int arrives; /* SVG shows arrived_ns in the lane */
+	uint64_t arrived_ns;
 };
 
 struct gs_span {
@@ -27,6 +29,7 @@ struct gs_span_kind {
 	const char *words;  /* NULL: the lane's name */
 	const char *colour; /* of SVG */
 	int owns;           /* the lane has the GPU meanwhile: one after the other is a hand-over */
+	int notch;          /* SVG shows that it happened, below the lane, not how long it took */
 };
 
 struct gs_panel {
@@ -36,13 +39,25 @@ struct gs_panel {
 	const struct gs_span *span;
 	size_t spans;
 	const struct gs_span_kind *kind;
+	size_t kinds;
 };
 
 /* One process per panel, one thread per lane; names may be any bytes. */
 void gs_timeline_trace(FILE *out, const struct gs_panel *panel, size_t panels);
 
-/* Lanes with their spans from origin_ns on, and the slowdown bars beside them. */
-void gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels, uint64_t origin_ns,
-		     const char *note);
+struct gs_svg {
+	const char *title;
+	uint64_t from_ns,
+		to_ns;    /* what of the spans' time is drawn; to_ns 0: up to the last span */
+	int64_t clock_ns; /* the wall clock at time 0; 0: the axis counts from from_ns */
+};
+
+/*
+ * A legend, a time axis with ticks, the lanes with their spans, and the slowdown bars beside them.
+ * What is thinner than a pixel adds up: the height of a column is the part of its time. 0, -1: no
+ * memory.
+ */
+int gs_timeline_svg(FILE *out, const struct gs_panel *panel, size_t panels,
+		    const struct gs_svg *how);
 
 #endif

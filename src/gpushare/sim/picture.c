@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static const struct gs_span_kind held = { NULL, "#4f81bd", 0 };
+static const struct gs_span_kind held = { .colour = "#4f81bd" };
 
 struct picture {
 	struct gs_panel *panel;
@@ -39,15 +39,15 @@ static int picture_of(struct picture *p, const struct sim_workload *workload,
 		struct gs_lane *lane = p->lane + i * workload->count;
 
 		for (size_t k = 0; k < workload->count; k++)
-			lane[k] =
-				(struct gs_lane) { workload->kernel[k].name, result[i].row[k].ntt };
+			lane[k] = (struct gs_lane) { workload->kernel[k].name, result[i].row[k].ntt,
+						     1, workload->kernel[k].arrival_ns };
 		snprintf(p->caption[i], sizeof(p->caption[i]),
 			 "ANTT %.2f, DNTT %.2f, STP %.2f, "
 			 "makespan %.2f ms",
 			 s->antt, s->dntt, s->stp, s->makespan_ms);
 		p->panel[i] =
-			(struct gs_panel) { s->policy,      p->caption[i],   lane, workload->count,
-					    result[i].span, result[i].spans, &held };
+			(struct gs_panel) { s->policy,      p->caption[i],   lane,  workload->count,
+					    result[i].span, result[i].spans, &held, 1 };
 	}
 	return 0;
 }
@@ -67,11 +67,13 @@ int sim_write_trace(FILE *out, const struct sim_workload *workload, const struct
 int sim_write_svg(FILE *out, const struct sim_workload *workload, const struct sim_result *result,
 		  size_t count)
 {
+	static const struct gs_svg how = { .title = "Who had the GPU in the first round" };
 	struct picture p;
+	int rc;
 
 	if (picture_of(&p, workload, result, count) < 0)
 		return -1;
-	gs_timeline_svg(out, p.panel, count, 0, " (first round)");
+	rc = gs_timeline_svg(out, p.panel, count, &how);
 	picture_free(&p);
-	return 0;
+	return rc;
 }

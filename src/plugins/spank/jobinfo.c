@@ -101,6 +101,8 @@ static int copy(const slurm_job_info_t *job, struct gs_jobinfo *info, struct gs_
 		return gs_fail(err, "partition %.80s has too long a name", job->partition);
 	if (gs_msg_str(info->qos, sizeof(info->qos), job->qos ? job->qos : "") < 0)
 		return gs_fail(err, "QOS %.80s has too long a name", job->qos);
+	/* Only metrics show it, so one with a long name is no reason to refuse the job. */
+	snprintf(info->account, sizeof(info->account), "%s", job->account ? job->account : "");
 	return 0;
 }
 

@@ -11,8 +11,9 @@ struct gs_jobinfo {
 	uint32_t uid;
 	uint32_t shares; /* of gpushare on the node where it has most; 0: none */
 	char partition[64];
-	char qos[64];  /* "": none, as without slurmdbd */
-	uint32_t tier; /* the partition's PriorityTier plus 1; 0: not known */
+	char qos[64];     /* "": none, as without slurmdbd */
+	char account[64]; /* the same */
+	uint32_t tier;    /* the partition's PriorityTier plus 1; 0: not known */
 };
 
 enum gs_jobinfo_answer {

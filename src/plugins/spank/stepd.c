@@ -181,6 +181,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 	step->priority = options->priority;
 	memcpy(step->partition, job.partition, sizeof(step->partition));
 	memcpy(step->qos, job.qos, sizeof(step->qos));
+	memcpy(step->account, job.account, sizeof(step->account));
 	step->tier = job.tier;
 	return 1;
 }

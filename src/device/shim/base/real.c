@@ -188,7 +188,7 @@ static void open_driver(void)
 	 * With 8 connections the eighth held stream stops the context.
 	 * Each connection more makes a context dearer: 32 of them take 509 ms
 	 * instead of 151, and stop the GPU's other contexts for 21 ms instead of
-	 * 11 (doc/results/h200-connections.csv).
+	 * 11 (doc/measurements/h200-connections.csv).
 	 * The driver reads it once, in cuInit.
 	 */
 	if (is_managed())

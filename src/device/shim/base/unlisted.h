@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Doors for functions that a newer driver has and entries.def has not: each
- * passes the barrier (context/barrier.h) and then calls the function of its slot.  The doors
+ * passes the barrier (context/barrier.h) and then calls the function of its slot.  The wrappers
  * are in forward.S, which includes this.
  */
 #ifndef GPUSHARE_SHIM_UNLISTED_H

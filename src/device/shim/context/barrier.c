@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The barrier rule (DESIGN.md): a driver call that blocks while it holds the
+ * The barrier rule: a driver call that blocks while it holds the
  * driver's lock would deadlock the relaunch of an evicted kernel.  Such a
  * call closes the barrier, waits until no evictable kernel is out, and only
  * then enters; while the barrier is closed other threads launch originals.
@@ -31,14 +31,14 @@ static __thread uint32_t
 /*
  * Blocked streams use up the context's channels, whichever they are: with n
  * connections and 65 streams in use, n - 4 may be held and all others go on
- * (doc/results/h200-connections.csv).  Three of them are the shim's own.
+ * (doc/measurements/h200-connections.csv).  Three of them are the shim's own.
  */
 #define STREAMS_MAX (SHIM_CONNECTIONS_N - 7)
 
 /*
  * A stream takes 1,019 operations behind a hold; in the legacy default stream the
  * next one blocks its caller with the driver's lock, which the relaunch needs
- * (facts/h200.md).  Several threads may be past the count at once.
+ * (H200).  Several threads may be past the count at once.
  */
 #define BEHIND_MAX 900
 static _Atomic uint32_t

@@ -7,7 +7,7 @@
  * kernel's wait, perhaps, and then it goes on when that kernel has ended.  If that happens to the
  * stream in which evicted kernels are relaunched, the kernel never ends. On an H200 it takes eleven
  * pending streams of twelve channels, whatever they wait for, and the branches of a graph count
- * each (doc/results/h200-channels.csv).
+ * each (doc/measurements/h200-channels.csv).
  *
  * So no more than SHIM_CHANNELS_BUSY have something to do while a kernel is held.  A program that
  * has made no more streams needs no care.  Of any other it is noted, once it holds a kernel, which

@@ -74,7 +74,7 @@ struct shim_kernel {
 	/*
 	 * Where it is counted, what the driver is given for what goes untracked: of a library's
 	 * kernel its function there, which saves the driver looking for it
-	 * (doc/results/h200-handles.csv).
+	 * (doc/measurements/h200-handles.csv).
 	 */
 	CUfunction _Atomic direct;
 	_Atomic uint32_t counts; /* so often; odd: it is being counted */

@@ -5,8 +5,8 @@
  * Whatever first needs a library in a context, or a kernel of it there, has the driver load that,
  * for which it may wait, with its lock, until nothing runs in that context: behind a held kernel
  * that is a deadlock (barrier rule).  The first kernel of a library always waits, later ones where
- * they need more memory for their code (doc/results/h200-lazy*.csv).  So such a call closes the
- * barrier, and what it needs is loaded first.
+ * they need more memory for their code (doc/measurements/h200-lazy*.csv).  So such a call closes
+ * the barrier, and what it needs is loaded first.
  *
  * But two kernels of a program may wait for each other, one of them held.  Mostly they come from
  * one source file: a library or module in which a kernel could be held comes as a whole.

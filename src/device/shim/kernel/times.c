@@ -12,7 +12,7 @@
  * nobody else uses the GPU, who would wait for one that has become longer: what a short kernel is
  * predicted to take may add up to SAMPLE_ALONE_NS until it is timed again, and whoever comes has
  * all timed that were put off.  Timing one costs its thread 10 to 18 us, and a step of PyTorch is
- * 480 short ones: one of 127 to 255 cost it 0.8 % (doc/results/h100-torch-within.csv).
+ * 480 short ones: one of 127 to 255 cost it 0.8 %.
  */
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
@@ -72,9 +72,9 @@ static void query(struct shim_time *t, uint32_t launches)
  * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
  * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the
  * GPU).  Those ask for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are
- * timed, and the others may ride. Nor, once many have been launched, does one that was shorter
- * while nobody else uses the GPU: nobody waits for what is thought to be too long, and whoever
- * comes has the next ones timed.
+ * timed, and the others may go untracked. Nor, once many have been launched, does one that was
+ * shorter while nobody else uses the GPU: nobody waits for what is thought to be too long, and
+ * whoever comes has the next ones timed.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
 			 uint32_t beside)

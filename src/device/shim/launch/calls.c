@@ -76,9 +76,9 @@ static SHIM_INLINE struct shim_owned *owned_here(void)
 
 /*
  * The one thread that launches, so there is a session, in a program that does nothing odd: its
- * launch rides, and has entered. That is what nearly all launches go through, apart from their many
- * arguments, which leave it no registers.  Should another thread come meanwhile, order.h sees it in
- * the end.  NULL: nothing has been done that matters.
+ * launch goes untracked, and has entered. That is what nearly all launches go through, apart from
+ * their many arguments, which leave it no registers.  Should another thread come meanwhile, order.h
+ * sees it in the end.  NULL: nothing has been done that matters.
  */
 static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p, CUfunction f,
 							 uint64_t tasks, uint32_t dims,

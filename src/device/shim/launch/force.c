@@ -96,7 +96,8 @@ static int evictable_out(struct gs_page *page)
 	return 0;
 }
 
-/* As the daemon does it: first the time slice, then the slots (DESIGN.md, "Turns"). */
+/* As the daemon does it: first the time slice, then the slots (doc/design.md, "The path of an
+ * eviction"). */
 static int take_grant(struct gs_page *page)
 {
 	int told = 0;

@@ -5,7 +5,7 @@
 
 #include "device/shim/launch/pool.h"
 
-/* A futex wake takes 13 us, and 268 for one in a hundred (facts/h200.md): a short wait for the time
+/* A futex wake takes 13 us, and 268 for one in a hundred (H200): a short wait for the time
  * slice is spent awake. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Launches that are given to the driver before their turn, behind a wait of the GPU for it.
+ * Launches that are given to the driver before their time slice, behind a wait of the GPU for it.
  *
  * A launch that waits for its time slice used to be made once it had it: the GPU stood idle while a
  * thread was woken and the driver went through its launch with cold caches, 9 to 57 us
- * (doc/results/h200-pre-enqueued-pair.csv).  A pre-enqueued one is in its stream already, behind a
+ * (doc/measurements/h200-pre-enqueued.csv).  A pre-enqueued one is in its stream already, behind a
  * wait for its slot to be RUNNING or beyond; whoever writes that lets it go, and nothing but the
  * GPU's own switch is between.  A context whose only work waits so costs the others nothing
- * (doc/results/h200-pre-enqueued.csv).
+ * (doc/measurements/h200-pre-enqueued.csv).
  *
- * Where the daemon says so (gs_page.arm): while another client's kernels, in a context of its own,
- * have the GPU.  What was evicted is relaunched as ever, once it has the time slice: its agent is
- * awake by then.
+ * Where the daemon says so (gs_page.preenqueue): while another client's kernels, in a context of
+ * its own, have the GPU.  What was evicted is relaunched as ever, once it has the time slice: its
+ * agent is awake by then.
  *
  * The slot's flag GS_SLOT_PREENQUEUED tells the daemon that RUNNING is all that is missing. Whoever
  * moves the slot there takes the flag away first: an evicted launch is READY again, and then there
  * is nothing behind any wait.  It is said once for each wait, and never while the slot may be
  * RUNNING.
  *
- * What is pre-enqueued does not go by the page's turn, as others do (shim_run_with_grant): who
+ * What is pre-enqueued does not go by the page's `grant`, as others do (shim_run_with_grant): who
  * finds that the time slice was lost in between cannot call the GPU back.
  */
 #ifndef GPUSHARE_SHIM_PREENQUEUED_H

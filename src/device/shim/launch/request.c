@@ -22,7 +22,7 @@ _Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have roo
 
 /*
  * A shorter kernel is not worth evicting: it leaves by itself about as soon
- * as a hand-over takes (135 us between contexts on an H200, facts/h200.md).
+ * as a hand-over takes (135 us between contexts on an H200).
  */
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
@@ -32,7 +32,7 @@ _Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have roo
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
-/* From TOEVICT until the workers see it, by a proxy (facts/h200.md). */
+/* From TOEVICT until the workers see it, by a proxy, on an H200. */
 #define SIGNAL_NS 7000
 
 uint64_t shim_request_tasks(const struct shim_request *r)

@@ -52,7 +52,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 /*
  * Would a kernel with so much local memory of a thread make the context's grow, as far as is known?
  * A launch that does waits in the driver, with the driver's lock, for what runs: behind a held
- * kernel that is for ever (facts/h200.md), so it passes the barrier (context/barrier.h) and goes
+ * kernel that is for ever, so it passes the barrier (context/barrier.h) and goes
  * out while nothing is held.
  */
 static SHIM_INLINE int shim_request_grows(const struct shim_context *c, uint32_t local_bytes)

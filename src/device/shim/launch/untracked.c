@@ -24,7 +24,7 @@ _Static_assert(SHIM_UNTRACKED_ALONE_MAX < UNTOLD_ONE / SHIM_UNTRACKED_SUM_ONE &&
 		       SHIM_UNTRACKED_MAX <= SHIM_UNTRACKED_ALONE_MAX,
 	       "they fit");
 
-/* Of a thread that is no owner, or while others' ride. */
+/* Of a thread that is no owner, or while others have untracked launches. */
 static int others_may_go_untracked(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 {
 	int shared = gs_page_load(page->shared) != 0;
@@ -71,7 +71,7 @@ uint64_t shim_untracked_number(int evictable, uint64_t *untracked_ns)
 	uint64_t was = atomic_load_explicit(&shim_untracked_others, memory_order_relaxed), untold,
 		 ps;
 
-	/* Whoever rides meanwhile is the next one's to tell of. */
+	/* What goes untracked meanwhile is the next one's to tell of. */
 	if (was)
 		was = evictable ? atomic_fetch_and(&shim_untracked_others, UNTOLD_ONE - 1) :
 				  atomic_exchange(&shim_untracked_others, 0);

@@ -17,7 +17,7 @@
 #define SHIM_ALONE_NS (16 * GS_NS_PER_MS)
 /*
  * And where no other client has come to the GPU at all: from then until its first kernel it takes
- * longer than that (a context alone takes 151 to 188 ms, doc/results/h200-connections.csv).
+ * longer than that (a context alone takes 151 to 188 ms, doc/measurements/h200-connections.csv).
  */
 #define SHIM_ONLY_NS (128 * GS_NS_PER_MS)
 
@@ -107,14 +107,15 @@ static SHIM_INLINE void shim_add_own(_Atomic uint64_t *to, uint64_t n)
 			      memory_order_relaxed);
 }
 
-/* How much may ride between two launches with a slot while others use the GPU, ps. */
+/* How much may go untracked between two launches with a slot while others use the GPU, ps. */
 static SHIM_INLINE uint64_t shim_untracked_shared_ps(const struct gs_page *page)
 {
 	return shim_untracked_are_short(gs_page_load(page->contended)) ? SHIM_UNTRACKED_SHORT_PS :
 									 SHIM_UNTRACKED_PS;
 }
 
-/* Of the owner, who alone calls this, while nobody else's ride: as shim_may_go_untracked(). */
+/* Of the owner, who alone calls this, while nobody else has untracked launches: as
+ * shim_may_go_untracked(). */
 static SHIM_INLINE int shim_thread_may_go_untracked(const struct gs_page *page, struct shim_time *t,
 						    uint64_t tasks, struct shim_owned *own)
 {

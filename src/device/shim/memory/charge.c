@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory: every allocation is granted before the driver is asked (seed
- * 003, section 4; DESIGN.md, "Memory reservation").  Most are taken from the
+ * Device memory: every allocation is granted before the driver is asked, as RBDM has it
+ * (doc/papers.md; doc/design.md, "The path of an allocation").  Most are taken from the
  * lease that the daemon keeps in the page, without a message; the others are
- * asked for.  The doors are beside this file.
+ * asked for.  The wrappers of the driver's calls are beside this file.
  */
 #define _GNU_SOURCE
 #include "device/shim/memory/charge.h"

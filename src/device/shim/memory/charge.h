@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counting device memory: what the doors beside this file share.
+ * Counting device memory: what the wrappers beside this file share.
  *
- * A door charges before the driver is asked and returns the charge if the
+ * A wrapper charges before the driver is asked and returns the charge if the
  * driver refuses; what a handle stands for is remembered under it.  Bytes are
  * those that the program asked for.
  */
@@ -33,7 +33,7 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes);
 
 /*
  * Remember what was charged under a key.  ctx: goes with that context; NULL:
- * only with its key.  tag: the door's own, handed back by shim_unhold.
+ * only with its key.  tag: the wrapper's own, handed back by shim_unhold.
  */
 void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key,
 			uint64_t bytes, CUcontext ctx, void *tag);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The doors that allocate when they are called: linear memory, arrays, what others have made. */
+/* The wrappers that allocate when they are called: linear memory, arrays, what others have made. */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"

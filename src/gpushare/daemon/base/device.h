@@ -18,6 +18,9 @@ struct gs_device {
 	char uuid[GS_NVIDIA_TEXT_MAX]; /* as the driver names it; "": not known */
 	char dmem[GS_DMEM_REGION_MAX]; /* its region of the kernel's controller; "": none */
 	int dmem_said;                 /* the log says that a limit was not set */
+	struct {
+		uint64_t mj, at_ns; /* its counter, and when it was read; at_ns 0: never */
+	} energy;
 	uint64_t outside;  /* bytes that are in use outside gpushare, as the driver says */
 	uint64_t outlived; /* bytes of processes that outlive their step (outlived.h) */
 	uint64_t missing;  /* of the reservations for that reason, as the log says */

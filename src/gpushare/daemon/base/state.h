@@ -13,7 +13,7 @@
 
 #include "gpushare/daemon/base/daemon.h"
 
-#define GS_STATE_LINE_MAX 384 /* with its newline */
+#define GS_STATE_LINE_MAX 512 /* with its newline */
 
 /* What one module keeps of each step. */
 struct gs_state_part {

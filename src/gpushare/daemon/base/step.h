@@ -55,14 +55,21 @@ struct gs_step_info {
 	uint32_t gpu;
 	uint64_t memory;                 /* bytes; 0: in proportion to the shares */
 	uint32_t priority_set, priority; /* GS_PRIORITY_REQUESTED, _ORDER; 0: the partition's */
-	char partition[64], qos[64];     /* "": none */
-	uint32_t tier;                   /* as gs_config_who */
+	char partition[64], qos[64], account[64]; /* "": none */
+	uint32_t tier;                            /* as gs_config_who */
 	pid_t registrant;
 	uint64_t start;    /* of that process */
 	uint64_t program;  /* common/program.h; 0: not known; not in the state file */
 	int local;         /* of `gpusharectl run` */
 	uint32_t force_ms; /* its programs are evicted so often, whoever waits; 0: never */
 	int admitted;      /* it has its memory, as the state file remembers */
+};
+
+/* What it has used of its GPU's energy (energy.h). */
+struct gs_step_energy {
+	uint64_t active_ns; /* of the usage, that is in mj already */
+	double mj;
+	int known; /* NVML has told what its GPU uses */
 };
 
 struct gs_step {
@@ -78,11 +85,12 @@ struct gs_step {
 	uint32_t clients;
 	uint8_t doing; /* enum gs_doing (gpu.h) of its busiest client, as gs_devices_sync() has
 			  found */
-	int64_t begun_s, ended_s;   /* of the epoch; ended 0: not yet */
-	uint64_t reported;          /* what the job's AdminComment says already */
-	char killed[192];           /* why gpushared had its job killed, "" */
-	int kill_requested;         /* slurmctld was asked to, and has not refused */
-	struct gs_moves moves;      /* its allocation's, since it began */
+	int64_t begun_s, ended_s; /* of the epoch; ended 0: not yet */
+	uint64_t reported;        /* what the job's AdminComment says already */
+	char killed[192];         /* why gpushared had its job killed, "" */
+	int kill_requested;       /* slurmctld was asked to, and has not refused */
+	struct gs_moves moves;    /* its allocation's, since it began */
+	struct gs_step_energy energy;
 	struct gs_step_usage live;  /* the arbiter's, while the step has clients */
 	struct gs_step_usage usage; /* as gs_devices_sync() has copied it */
 };

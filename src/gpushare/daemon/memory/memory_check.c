@@ -77,7 +77,7 @@ static void end_helper(struct gs_memory_check *c)
 	c->pid = 0;
 }
 
-/* More than it was granted: rounding, contexts and code, or a door that is not counted. */
+/* More than it was granted: rounding, contexts and code, or a call that is not counted. */
 static void compare(struct gs_connection *conn, uint64_t driver)
 {
 	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
@@ -194,6 +194,17 @@ int gs_memory_check_free(const struct gs_memory_check *c, const struct gs_device
 	if (!gpu->total)
 		return 0;
 	*bytes = gpu->total > gpu->used ? gpu->total - gpu->used : 0;
+	return 1;
+}
+
+int gs_memory_check_energy(const struct gs_memory_check *c, const struct gs_device *device,
+			   uint64_t *mj, uint64_t *at_ns)
+{
+	if (!c || !c->answered_ns || device->index >= GS_CONFIG_GPUS_MAX ||
+	    !c->answer.gpu[device->index].energy_mj)
+		return 0;
+	*mj = c->answer.gpu[device->index].energy_mj;
+	*at_ns = c->answered_ns;
 	return 1;
 }
 

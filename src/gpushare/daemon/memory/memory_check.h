@@ -25,6 +25,7 @@ struct gs_nvml_use {
 /* A whole GPU; total 0: not known. */
 struct gs_nvml_gpu {
 	uint64_t total, used; /* bytes */
+	uint64_t energy_mj;   /* since the driver was loaded; 0: not known */
 };
 
 /* The helper's answer: n uses, or why there are none. */
@@ -51,6 +52,11 @@ int gs_memory_check_now(struct gs_memory_check *check);
  * (gs_clock_ns): 1; 0: there is none yet, or the driver does not know. */
 int gs_memory_check_free(const struct gs_memory_check *check, const struct gs_device *device,
 			 uint64_t since_ns, uint64_t *bytes);
+
+/* Millijoules that the GPU has used since the driver was loaded, and when it was asked
+ * (gs_clock_ns): 1; 0: it has not said. check may be NULL. */
+int gs_memory_check_energy(const struct gs_memory_check *check, const struct gs_device *device,
+			   uint64_t *mj, uint64_t *at_ns);
 
 /* The processes that use GPUs past gpushare, as NVML last had them; check may be NULL. */
 struct gs_unmanaged_list;

@@ -28,6 +28,7 @@ static struct {
 	int (*handle)(unsigned int index, void **device);
 	int (*processes)(void *device, unsigned int *n, struct process_info *info);
 	int (*memory)(void *device, struct memory_info *info); /* NULL: there is none */
+	int (*energy)(void *device, unsigned long long *mj);   /* the same */
 } nvml;
 
 static int open_nvml(const char *library, char *why, size_t size)
@@ -43,6 +44,7 @@ static int open_nvml(const char *library, char *why, size_t size)
 	*(void **)&nvml.handle = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&nvml.processes = dlsym(lib, "nvmlDeviceGetComputeRunningProcesses_v3");
 	*(void **)&nvml.memory = dlsym(lib, "nvmlDeviceGetMemoryInfo");
+	*(void **)&nvml.energy = dlsym(lib, "nvmlDeviceGetTotalEnergyConsumption");
 	if (!nvml.init || !nvml.count || !nvml.handle || !nvml.processes) {
 		snprintf(why, size, "%s is too old", library);
 		return -1;
@@ -65,11 +67,15 @@ static void query(struct gs_nvml_answer *answer)
 	for (unsigned int gpu = 0; gpu < devices; gpu++) {
 		unsigned int n = PROCESSES_MAX;
 		struct memory_info memory;
+		unsigned long long mj;
 
 		if (nvml.handle(gpu, &device) != 0)
 			continue;
 		if (gpu < GS_CONFIG_GPUS_MAX && nvml.memory && nvml.memory(device, &memory) == 0)
-			answer->gpu[gpu] = (struct gs_nvml_gpu) { memory.total, memory.used };
+			answer->gpu[gpu] =
+				(struct gs_nvml_gpu) { .total = memory.total, .used = memory.used };
+		if (gpu < GS_CONFIG_GPUS_MAX && nvml.energy && nvml.energy(device, &mj) == 0)
+			answer->gpu[gpu].energy_mj = mj;
 		if (nvml.processes(device, &n, info) != 0)
 			continue;
 		for (unsigned int i = 0; i < n && answer->n < GS_NVML_USES_MAX; i++)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/aggregate.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,8 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 		.start = s->start_s,
 		.end = s->end_s,
 		.reason = "",
+		.account = "",
+		.energy_j = NAN,
 		.gpu = s->gpu,
 		.shares = s->shares,
 		.kernels = s->kernels,

@@ -158,6 +158,7 @@ static void fill_gpu(struct gs_daemon *d, struct gs_device *dev, struct whole *w
 		.gpu = dev->index,
 		.isolation = gs_isolation_name(d->config->isolation),
 		.signal = signal_name(d->config->signal),
+		.uuid = dev->uuid,
 		.holder = w->holder[i],
 		.shares = dev->shares,
 		.shares_taken = gs_steps_shares(d, dev),

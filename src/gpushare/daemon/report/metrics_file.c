@@ -3,54 +3,12 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/metrics_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "common/error.h"
 #include "common/log.h"
 #include "gpushare/daemon/report/gather.h"
-
-static int write_new(const char *path, const char *text, struct gs_error *err)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
-	size_t left = strlen(text);
-
-	if (fd < 0)
-		return gs_fail_errno(err, "cannot write %s", path);
-	while (left) {
-		ssize_t n = write(fd, text, left);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		text += n;
-		left -= (size_t)n;
-	}
-	if (close(fd) < 0 || left) {
-		gs_fail_errno(err, "cannot write %s", path);
-		unlink(path);
-		return -1;
-	}
-	return 0;
-}
-
-static int replace(const char *path, const char *text, struct gs_error *err)
-{
-	char fresh[512];
-
-	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
-		return gs_fail(err, "MetricsFile is too long");
-	if (write_new(fresh, text, err) < 0)
-		return -1;
-	if (rename(fresh, path) < 0)
-		return gs_fail_errno(err, "cannot write %s", path);
-	return 0;
-}
+#include "gpushare/daemon/report/new_file.h"
 
 void gs_metrics_file_write(struct gs_daemon *d)
 {
@@ -64,7 +22,7 @@ void gs_metrics_file_write(struct gs_daemon *d)
 	text = gs_gather_metrics(d);
 	if (!text)
 		return;
-	if (replace(path, text, &err) == 0) {
+	if (gs_new_file(path, text, &err) == 0) {
 		failed = 0;
 	} else if (!failed) {
 		gs_log(GS_LOG_WARN, "%s", err.text);

@@ -12,7 +12,7 @@
 static void put_label(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, "%s=\"", name);
-	for (; *value; value++) {
+	for (; value && *value; value++) {
 		if (*value == '"' || *value == '\\')
 			fputc('\\', out);
 		fputc(*value >= ' ' && *value < 127 ? *value : '?', out);
@@ -25,9 +25,18 @@ static void head(FILE *out, const char *name, const char *type, const char *help
 	fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+/* gpu and UUID are what dcgm-exporter calls them, so that its metrics can be joined with these. */
+static void gpu_labels(FILE *out, uint32_t gpu, const char *uuid)
+{
+	fprintf(out, "gpu=\"%u\",", gpu);
+	put_label(out, "UUID", uuid);
+}
+
 static void gpu_line(FILE *out, const char *name, const struct gs_report_gpu *g, double value)
 {
-	fprintf(out, "%s{gpu=\"%u\"} %.15g\n", name, g->gpu, value);
+	fprintf(out, "%s{", name);
+	gpu_labels(out, g->gpu, g->uuid);
+	fprintf(out, "} %.15g\n", value);
 }
 
 /* What is no number has no sample. */
@@ -40,15 +49,21 @@ static void step_line(FILE *out, const char *name, const struct gs_report_row *r
 	fputc(',', out);
 	put_label(out, "user", r->user);
 	fputc(',', out);
+	put_label(out, "account", r->account);
+	fputc(',', out);
 	put_label(out, "partition", r->partition);
-	fprintf(out, ",gpu=\"%u\"} %.15g\n", r->gpu, value);
+	fputc(',', out);
+	gpu_labels(out, r->gpu, r->uuid);
+	fprintf(out, "} %.15g\n", value);
 }
 
 static void policies(FILE *out, const struct gs_report_status *s)
 {
 	head(out, "gpushare_info", "gauge", "1; the daemon's version and each GPU's policy.");
 	for (size_t i = 0; i < s->ngpu; i++) {
-		fprintf(out, "gpushare_info{gpu=\"%u\",", s->gpu[i].gpu);
+		fputs("gpushare_info{", out);
+		gpu_labels(out, s->gpu[i].gpu, s->gpu[i].uuid);
+		fputc(',', out);
 		put_label(out, "policy", s->gpu[i].now.policy);
 		fputc(',', out);
 		put_label(out, "version", s->version);

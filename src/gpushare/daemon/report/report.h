@@ -17,6 +17,9 @@ struct gs_report_row {
 #define COLUMN(key, type, kind, rank, head, words) type key;
 #include "gpushare/columns/steps.def"
 #undef COLUMN
+	/* Of the metrics only. */
+	const char *uuid; /* "": not known */
+	double idle_s;    /* how long it has had no work for the GPU; 0: it has some */
 };
 
 /* One GPU, for `gpusharectl status`: columns/gpus.def says what of it is shown. */
@@ -26,6 +29,7 @@ struct gs_report_gpu {
 	struct gs_arbiter_status arbiter;
 	const char *isolation; /* "contexts" or "mps" */
 	const char *signal;    /* how kernels are told to leave: "proxy/memop" */
+	const char *uuid;      /* "": not known */
 	const char *holder;    /* "job 12.0 uid 1000 pid 4711 triad"; "" for nobody */
 	uint32_t shares, shares_taken;
 	double memory_mb, reserved_mb;

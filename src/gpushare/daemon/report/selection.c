@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/report/selection.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "gpushare/daemon/base/device.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory_lease.h"
@@ -23,10 +26,37 @@ static uint64_t peak_of(const struct gs_step *s)
 	return here > before ? here : before;
 }
 
+/* A pause of less is none: kernels that follow each other leave such gaps. */
+#define IDLE_NS (GS_NS_PER_S / 2)
+
+/* From then on people are told, who look for a job that holds what others could have. */
+#define IDLE_SAID_S 5
+
+static void say_idle(int64_t since, char *buf, size_t size)
+{
+	time_t t = (time_t)since;
+	struct tm tm;
+
+	if (localtime_r(&t, &tm))
+		strftime(buf, size,
+			 time(NULL) - t < 86400 ? "idle since %H:%M" : "idle since %Y-%m-%d", &tm);
+}
+
+static double idle_s(const struct gs_step *s)
+{
+	uint64_t now = gs_clock_ns(), since;
+
+	if (!s->alloc)
+		return 0;
+	since = s->usage.worked_ns ? s->usage.worked_ns : s->alloc->arrived_ns;
+	return now > since + IDLE_NS ? (double)(now - since) / 1e9 : 0;
+}
+
 void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct gs_step *s,
 		   struct gs_select_text *text)
 {
 	const struct gs_step_info *i = &s->info;
+	double idle = idle_s(s);
 
 	*row = (struct gs_report_row) {
 		.job = i->job_id,
@@ -41,10 +71,17 @@ void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct 
 		.gpu = i->gpu,
 		.shares = i->shares,
 		.reason = text->reason,
+		.account = i->account,
+		.uuid = s->alloc ? s->alloc->device->uuid : "",
+		.energy_j = s->energy.known ? s->energy.mj / 1e3 : NAN,
+		.idle_s = idle,
+		.idle_since = idle > 0 ? (int64_t)(time(NULL) - (time_t)idle) : 0,
 	};
 	if (i->priority_set == GS_PRIORITY_REQUESTED && (int64_t)i->priority != s->priority)
 		row->priority_requested = i->priority;
 	gs_step_reason(d, s, text->reason, sizeof(text->reason));
+	if (idle >= IDLE_SAID_S && !*text->reason)
+		say_idle(row->idle_since, text->reason, sizeof(text->reason));
 	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
 	gs_report_fill_moved(row, &s->moves);
 }

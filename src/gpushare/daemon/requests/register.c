@@ -123,6 +123,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.tier = said.tier;
 	keep_name(info.partition, sizeof(info.partition), said.partition);
 	keep_name(info.qos, sizeof(info.qos), said.qos);
+	keep_name(info.account, sizeof(info.account), said.account);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "%u is no Slurm job's number", info.job_id);

@@ -18,13 +18,16 @@ _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX 
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
-	/* Names come last, in quotes of their own: either may be empty. */
+	/* Names come last, in quotes of their own: each may be empty. Earlier daemons wrote no
+	 * account. */
 	return snprintf(buf, size,
-			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64 " %d %u \"%s\" \"%s\"",
+			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64
+			" %d %u \"%s\" \"%s\"%s%s%s",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
 			i->priority_set, i->priority, (int)i->registrant, i->start,
 			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
-			i->partition, i->qos);
+			i->partition, i->qos, *i->account ? " \"" : "", i->account,
+			*i->account ? "\"" : "");
 }
 
 /* "name", of less than size bytes; behind it then. */
@@ -56,7 +59,8 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 		return -1;
 	line += at;
 	if (!read_name(&line, i->partition, sizeof(i->partition)) || *line++ != ' ' ||
-	    !read_name(&line, i->qos, sizeof(i->qos)))
+	    !read_name(&line, i->qos, sizeof(i->qos)) ||
+	    (*line == ' ' && (line++, !read_name(&line, i->account, sizeof(i->account)))))
 		return -1;
 	i->uid = uid;
 	i->local = flags & 1;

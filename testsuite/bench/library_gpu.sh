@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Kernels of libraries on a real GPU: evicted every 0.2, 1 and 10 ms, hardly ever, and under MPS; every result is compared with the native one.
+#
+# usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed, Triton and CuPy where there are)
+#   BUILD   the build tree (make all)
+# environment: RUNS=30 of each
+# Writes runs.csv (a line for each kernel and period), contexts.json and mps.json (gpusharectl kernels) into OUT-FOLDER; takes two minutes.
+# Exit status 1: a result was wrong, or a part did not run.
+set -uo pipefail
+here=$(dirname "$(realpath "$0")") build=$(realpath "$1") out=$2 runs=${RUNS:-30}
+mkdir -p "$out" && out=$(realpath "$out")
+tmp=$(mktemp -d)
+driver=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p' | head -1)
+shim=$build/src/device/shim/.libs
+PATH=$build:$PATH
+daemon=
+bad=0
+
+down() {
+	[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null
+	daemon=
+}
+trap 'down; rm -rf "$tmp"' EXIT
+up() { # LINE...
+	printf '%s\n' Socket="$tmp/sock" PidFile="$tmp/pid" LogFile="$out/gpushared.log" ReportToSlurm=no AllowLocal=yes MountShim=no \
+		"ShimDir=$shim" "Driver=$driver" "Gpu=0 Memory=75G" "$@" >"$tmp/conf"
+	gpushared --foreground --config "$tmp/conf" &
+	daemon=$!
+	for ((i = 0; i < 100; i++)); do
+		[ -e "$tmp/pid" ] && return
+		sleep 0.1
+	done
+}
+kernels() { timeout 300 python3 "$here/library_kernels.py" "$@" >>"$out/runs.csv" || bad=1; }
+under() { # MS LABEL FILE
+	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 70G --shares 90 --force-evict-ms "$1" -- \
+		python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$2" "$out/$3" >>"$out/runs.csv" || bad=1
+}
+
+echo "label,kernel,runs,wrong,ms,native_ms" >"$out/runs.csv"
+kernels reference "$tmp/known" 5
+GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER=$driver LD_LIBRARY_PATH=$shim kernels compare "$tmp/known" "$runs" alone-0.2
+up
+for ms in 1 10 1000; do
+	under "$ms" "contexts-$ms" "contexts-$ms.json"
+done
+down
+up Isolation=mps "MpsDir=$tmp/mps"
+under 1 mps-1 mps-1.json
+down
+awk -F, 'NR > 1 { all += $3; wrong += $4 } END { print all " runs, " wrong + 0 " wrong"; exit wrong > 0 }' "$out/runs.csv" && exit $bad

@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A newcomer's own .cu: the three commands that private-cluster (and quickstart --keep) print work as printed, and a program with NVIDIA's runtime is told what to do.
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+PATH=$PATH:/usr/local/cuda/bin
+command -v nvcc >/dev/null || skip_all "no nvcc"
+[ -e "$BUILD/src/device/cudart/.libs/libcudart.so.13" ] || skip_all "the emulated libcudart was not built"
+need_cluster
+start_cluster main GPU_MEMORY=512M GPUSHARE_EXTRA=JobEnv=GPUSHARE_EMU_MEMORY=512M
+
+mkdir "$TMP/work" && chmod 1777 "$TMP/work" && cd "$TMP/work" || exit 1
+cat >prog.cu <<'END'
+#include <cstdio>
+__global__ void twice(int *v) { v[blockIdx.x * blockDim.x + threadIdx.x] *= 2; }
+int main()
+{
+	int *v, h[64];
+	for (int i = 0; i < 64; i++)
+		h[i] = i;
+	cudaMalloc(&v, sizeof(h));
+	cudaMemcpy(v, h, sizeof(h), cudaMemcpyHostToDevice);
+	twice<<<2, 32>>>(v);
+	cudaMemcpy(h, v, sizeof(h), cudaMemcpyDeviceToHost);
+	printf("%s, %d\n", cudaGetErrorString(cudaGetLastError()), h[63]);
+	return h[63] != 126;
+}
+END
+"$CLUSTER" "$D" example >"$TMP/example" 2>"$TMP/example.err"
+check "three commands are printed" test "$(wc -l <"$TMP/example")" = 3
+# A login shell of somebody who has only the README: nothing of this test's environment.
+as_printed() { env -i PATH=/usr/bin:/bin HOME=/ timeout 120 bash -e "$TMP/example" 2>&1 | tee "$TMP/printed"; grep -x 'no error, 126' "$TMP/printed"; }
+check "they compile prog.cu and run it as a job, as they are printed" as_printed
+counted() { t 5 gpusharectl report | tee /dev/stderr | grep -q . && t 5 gpusharectl report --json | python3 -c 'import json, sys; sys.exit(not any(r["active_ms"] > 0 for r in json.load(sys.stdin)))'; }
+check "the program had the GPU from gpushared" counted
+
+nvcc -o static prog.cu && nvcc -cudart shared -o shared prog.cu || exit 1
+told() { # PATTERN COMMAND...: the words come once, whatever the program's status is
+	local pattern=$1
+	shift
+	timeout 60 "$@" >"$TMP/out" 2>&1
+	cat "$TMP/out"
+	[ "$(grep -cE "$pattern" "$TMP/out")" = 1 ]
+}
+check "a job with the runtime linked into it is told which flag to use" told 'compile it with nvcc -cudart shared$' srun --gres=gpushare:25 ./static
+check "so is one under gpushare-emu" told 'compile it with nvcc -cudart shared$' "$BUILD/gpushare-emu" -- ./static
+vendors=$(LD_LIBRARY_PATH='' ldd ./shared | awk '/libcudart/ && $3 ~ "^/" { print $3 }')
+[ -n "$vendors" ] || for vendors in "$(dirname "$(readlink -f "$(command -v nvcc)")")"/../{lib64,targets/*/lib}/libcudart.so.13; do [ ! -e "$vendors" ] || break; done
+if [ -e "$vendors" ]; then
+	check "one with NVIDIA's shared runtime is told of ours" told 'LD_LIBRARY_PATH must lead to' env LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs:$(dirname "$vendors")" ./shared
+else
+	note "NVIDIA's shared runtime is not installed, so what a program with it is told was not looked at"
+fi
+silent() { ! told 'nvcc -cudart shared' env GPUSHARE_QUIET=1 "$BUILD/gpushare-emu" -- ./static; }
+check "GPUSHARE_QUIET=1 keeps it silent" silent
+right() { told '^no error, 126$' "$BUILD/gpushare-emu" -- ./shared && lacks 'nvcc' "$TMP/out"; }
+check "and one with ours is told nothing" right
+finish
