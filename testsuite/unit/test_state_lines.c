@@ -16,6 +16,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/comment.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/report/report.h"
@@ -182,9 +183,32 @@ static void test_stopped(void **unused)
 	assert_int_equal(system(command), 0);
 }
 
+/* Always in the caller's room, who may use that without the answer. */
+static void test_names_of_steps(void **unused)
+{
+	static const struct {
+		uint32_t id;
+		const char *name;
+	} steps[] = { { 0, "0" },
+		      { 4000000000u, "4000000000" },
+		      { GS_STEP_BATCH, "batch" },
+		      { GS_STEP_EXTERN, "extern" },
+		      { GS_STEP_INTERACTIVE, "interactive" } };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		char buf[16];
+
+		memset(buf, 0x55, sizeof(buf));
+		assert_ptr_equal(gs_step_name(steps[i].id, buf, sizeof(buf)), buf);
+		assert_string_equal(buf, steps[i].name);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names_of_steps),
 		cmocka_unit_test(test_state_lines),
 		cmocka_unit_test(test_proc_parse),
 		cmocka_unit_test(test_stopped),

@@ -83,6 +83,12 @@ static int run_priority(const struct gs_verb *verb, const char *socket, int argc
 	return change(socket, &msg);
 }
 
+#define POLICY(name, words, source) " " #name
+static const char which[] = "policy of"
+#include "gpushare/sched/policies.def"
+	;
+#undef POLICY
+
 const struct gs_verb gs_verb_policy = {
 	.name = "policy",
 	.usage = "[--gpu N] [--class CLASS] NAME",
@@ -92,7 +98,7 @@ const struct gs_verb gs_verb_policy = {
 		"                     have no policy of their own\n"
 		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
-	.operand = "policy",
+	.operand = which,
 	.run = run_policy,
 };
 

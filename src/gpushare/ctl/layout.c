@@ -11,13 +11,16 @@
 
 static int no_such(const struct gs_column *columns, const char *key, struct gs_error *err)
 {
-	char names[GS_ERROR_TEXT_MAX] = "";
+	static const char more[] = ", and those that -o all shows";
+	char names[GS_ERROR_TEXT_MAX / 2] = "";
+	const struct gs_column *c;
 	size_t at = 0;
 
-	for (const struct gs_column *c = columns; c->key && at < sizeof(names); c++)
+	for (c = columns; c->key && at + strlen(c->key) + 2 < sizeof(names); c++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "",
 				       c->key);
-	return gs_fail(err, "there is no column '%.40s'; there are: %s", key, names);
+	return gs_fail(err, "there is no column '%.40s'; there are: %s%s", key, names,
+		       c->key ? more : "");
 }
 
 static int pick(struct gs_layout *l, const struct gs_column *columns, char *word,

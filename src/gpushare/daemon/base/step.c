@@ -9,13 +9,17 @@ const char *gs_step_name(uint32_t step_id, char *buf, size_t size)
 {
 	switch (step_id) {
 	case GS_STEP_BATCH:
-		return "batch";
+		snprintf(buf, size, "batch");
+		break;
 	case GS_STEP_EXTERN:
-		return "extern";
+		snprintf(buf, size, "extern");
+		break;
 	case GS_STEP_INTERACTIVE:
-		return "interactive";
+		snprintf(buf, size, "interactive");
+		break;
+	default:
+		snprintf(buf, size, "%u", step_id);
 	}
-	snprintf(buf, size, "%u", step_id);
 	return buf;
 }
 

@@ -101,7 +101,7 @@ struct gs_step *gs_step_find(struct gs_daemon *d, uint32_t job_id, uint32_t step
 /* Shares of the device that are taken. */
 uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *device);
 
-/* "0", "batch", "extern", "interactive". */
+/* "0", "batch", "extern", "interactive", into buf, which is returned: 16 bytes are enough. */
 const char *gs_step_name(uint32_t step_id, char *buf, size_t size);
 
 #endif
