@@ -2,22 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What jobs mount and what the node mounts, with a mount namespace per job (MountShim=step): FUSE file systems (bindfs, squashfuse) of one step
 # are in the job's others, and homes that automount mounts when they are wanted arrive in jobs. The emulated device is the GPU.
-# All of it is in a mount namespace of the test's own, shared as systemd has the node's: so nothing is left on the machine.
-if [ -z "${MOUNTS_APART:-}" ] && [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
-	exec unshare --mount --propagation=private bash -c 'mount --make-rshared / && MOUNTS_APART=1 exec bash "$0"' "$0"
-fi
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
+in_own_mounts
 # What is mounted in the test's folder goes before it.
 leave() {
 	local status=$?
 	[ ! -s "$TMP/automount.pid" ] || { kill "$(cat "$TMP/automount.pid")" && until_true 20 not_mounted_here ''; } 2>/dev/null
-	for at in dev homes late; do umount -q -l -R "$TMP/$at" 2>/dev/null; done
+	for at in homes late; do umount -q -l -R "$TMP/$at" 2>/dev/null; done
 	(exit $status)
 	cleanup
 }
 trap leave EXIT
 need_cluster
-[ -n "${MOUNTS_APART:-}" ] || skip_all "no mount namespace may be made here"
 need_built gpushared testsuite/e2e/bypass testsuite/e2e/bypass_rpath
 mkdir -p "$TMP/driver" "$TMP/bin"
 cp -L "$BUILD/src/device/emu/.libs/libcuda.so.1" "$TMP/driver/libcuda.so.1"
@@ -47,15 +43,6 @@ gone() { [ -z "$(ls -A "$MOUNTS/jobs" 2>/dev/null)" ] && ! grep -F "$MOUNTS/jobs
 
 # --- FUSE ---
 
-# Users may open the device, as udev has it everywhere; where it is not so, another one of the same numbers is mounted over it here.
-users_have_fuse() {
-	[ -c /dev/fuse ] || return 1
-	# Root's slurmstepd may enter what a user mounts only so, with gpushare or without.
-	echo user_allow_other >"$TMP/fuse.conf" && chmod 644 "$TMP/fuse.conf" && mount --bind "$TMP/fuse.conf" /etc/fuse.conf || return 1
-	(cd / && as_nobody test -w /dev/fuse) && return 0
-	mkdir -p "$TMP/dev" && mount -t tmpfs -o mode=755 none "$TMP/dev" && mknod "$TMP/dev/fuse" c 10 229 && chmod 666 "$TMP/dev/fuse" &&
-		mount --bind "$TMP/dev/fuse" /dev/fuse
-}
 # A folder of files and one to mount it on, both the user's.
 fresh() {
 	rm -rf "$D/fuse"
