@@ -75,13 +75,29 @@ check "under a daemon the driver has the shim's number of connections, and loads
 check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
 check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
 check "there, too" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
-replaced() { # its own number is not the driver's, and it is told so once; what is not replaced is not spoken of
-	over "$SAYING" CUDA_DEVICE_MAX_CONNECTIONS=1 CUDA_MODULE_LOADING=LAZY GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000 "$USER_OF" init || return 1
-	cat "$TMP/out" "$TMP/err"
-	[ "$(cat "$TMP/out" "$TMP/err" | grep -c "CUDA_DEVICE_MAX_CONNECTIONS=1 is $connections here")" = 1 ] &&
-		! grep -q 'CUDA_MODULE_LOADING=LAZY is' "$TMP/out" "$TMP/err"
+# What a managed program that has set OWN gets of the driver; where that is another number, one line says so and names both.
+connections() { # OWN GETS
+	over "$SAYING" CUDA_DEVICE_MAX_CONNECTIONS="$1" CUDA_MODULE_LOADING=LAZY GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000 "$USER_OF" init || return 1
+	grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$2" "$TMP/out" && ! grep 'CUDA_MODULE_LOADING=LAZY is' "$TMP/err" &&
+		[ "$(grep -c "CUDA_DEVICE_MAX_CONNECTIONS=$1 is $2 here: " "$TMP/err")" = "$([ "$1" = "$2" ] && echo 0 || echo 1)" ] &&
+		[ "$(grep -c CUDA_DEVICE_MAX_CONNECTIONS "$TMP/err")" = "$([ "$1" = "$2" ] && echo 0 || echo 1)" ]
 }
-check "a program whose number of connections is replaced is told so" replaced
+for own in 1 $((connections - 1)) 33 -1 20x 99999999999999999999; do
+	check "connections: a program that sets $own gets $connections, and is told so once" connections "$own" "$connections"
+done
+for own in "$connections" $((connections + 1)) 32; do
+	check "connections: a program that sets $own gets them, and is told nothing" connections "$own" "$own"
+done
+loading() { # OWN GETS VERSION
+	over "$SAYING" CUDA_MODULE_LOADING="$1" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION="$3" "$USER_OF" init || return 1
+	grep -qx "driver: CUDA_MODULE_LOADING=$2" "$TMP/out" &&
+		[ "$(grep -c "CUDA_MODULE_LOADING" "$TMP/err")" = "$([ "$1" = "$2" ] && echo 0 || echo 1)" ] &&
+		{ [ "$1" = "$2" ] || grep "CUDA_MODULE_LOADING=$1 is $2 here: " "$TMP/err"; }
+}
+check "loading: a program's EAGER is the driver's" loading EAGER EAGER 13000
+check "loading: so is its LAZY" loading LAZY LAZY 13000
+check "loading: not so with an older driver, and the program is told so once" loading LAZY EAGER 12080
+check "loading: there its EAGER is nothing to speak of" loading EAGER EAGER 12080
 check "a program that is not gpushare's keeps its own settings" prepared LAZY 3
 
 # What a program does to the system with the shim in it and never called, beyond what it does without.

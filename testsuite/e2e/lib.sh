@@ -73,6 +73,26 @@ skip_all() {
 	exit 77
 }
 
+# in_own_mounts: the script begins again in a mount namespace of its own, shared as systemd has the node's: nothing that it mounts is left
+# on the machine.
+in_own_mounts() {
+	[ -z "${OWN_MOUNTS:-}" ] || return 0
+	[ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null || skip_all "no mount namespace may be made here"
+	trap - EXIT
+	rm -rf "$TMP"
+	exec unshare --mount --propagation=private bash -c 'mount --make-rshared / && OWN_MOUNTS=1 exec bash "$0"' "$0"
+}
+
+# users_have_fuse: users may mount FUSE file systems, and let others look into them (allow_other). Where udev has not opened the device to
+# them, another one of the same numbers is mounted over it; hence in_own_mounts.
+users_have_fuse() {
+	[ -c /dev/fuse ] && [ -e /etc/fuse.conf ] || return 1
+	echo user_allow_other >"$TMP/fuse.conf" && chmod 644 "$TMP/fuse.conf" && mount --bind "$TMP/fuse.conf" /etc/fuse.conf || return 1
+	(cd / && as_nobody test -w /dev/fuse) && return 0
+	mkdir -p "$TMP/dev" && mount -t tmpfs -o mode=755 none "$TMP/dev" && mknod "$TMP/dev/fuse" c 10 229 && chmod 666 "$TMP/dev/fuse" &&
+		mount --bind "$TMP/dev/fuse" /dev/fuse && umount -l "$TMP/dev" && rmdir "$TMP/dev"
+}
+
 # need_built PROGRAM...: of the build tree.
 need_built() {
 	local program

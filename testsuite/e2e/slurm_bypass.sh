@@ -25,8 +25,8 @@ MOUNTS=$D/run/gpushared.mounts
 
 # A job of 25 shares has 256 of 1024 MiB; the program asks for 512.
 out_of() { cat "$D/out/$1"; }
-job_says() { # PATTERN SBATCH-OPTION... -- COMMAND
-	local pattern=$1 options=() job
+job_says() { # PATTERN SBATCH-OPTION... -- COMMAND: $job
+	local pattern=$1 options=()
 	shift
 	while [ "$1" != -- ]; do options+=("$1"); shift; done
 	shift
@@ -86,6 +86,18 @@ check "srun --overlap" managed "srun --overlap env -i $BIN/bypass_rpath 512"
 check "srun --overlap with fewer shares" managed "srun --overlap --gres=gpushare:5 env -i $BIN/bypass_rpath 512"
 check "srun --gres=none: nothing" nothing "srun --overlap --gres=none env -i $BIN/bypass_rpath 512"
 check "srun --gres=none with the environment of the job: nothing" nothing "srun --overlap --gres=none $BIN/bypass_rpath 512"
+
+
+# --- the program's own settings ---
+
+notices() { [ "$(grep -c "$2" "$D/out/$job")" = "$1" ]; }
+own_connections() { # NUMBER LINES: what is said of it
+	job_says "$MANAGED" --gres=gpushare:25 -- "env CUDA_DEVICE_MAX_CONNECTIONS=$1 $BIN/bypass 512" && notices "$2" "CUDA_DEVICE_MAX_CONNECTIONS=$1 is [0-9]* here"
+}
+check "fewer connections than blocked streams need are more, and the job is told so once" own_connections 1 1
+check "more connections are the program's" own_connections 32 0
+passed_on() { job_says 'alloc=granted' -- "env CUDA_DEVICE_MAX_CONNECTIONS=1 $BIN/bypass_rpath 512" && notices 0 CUDA_DEVICE_MAX_CONNECTIONS; }
+check "a job without shares has its own number" passed_on
 
 check "a job without gres: the shim passes it on" job_says 'alloc=granted' -- "$BIN/bypass_rpath 512"
 maps_both() {

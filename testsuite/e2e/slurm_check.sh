@@ -118,6 +118,27 @@ check "an optional plugin is a doubt" doubts plugstack 'leaves jobs unmanaged'
 fresh
 sed -i '/^JobSubmitPlugins/d' "$ALT/slurm.conf"
 check "no job_submit/gpushare is a doubt" doubts slurm.conf 'without job_submit/gpushare'
+past='jobs without shares use the GPUs past gpushare'
+constrained() { # TASK-PLUGIN CONSTRAIN GRES-TYPES GRES-LINE
+	fresh
+	sed -i "s#^TaskPlugin=.*#TaskPlugin=$1#; s/^GresTypes=.*/GresTypes=$3/" "$ALT/slurm.conf"
+	echo "ConstrainDevices=$2" >>"$ALT/cgroup.conf"
+	echo "$4" >"$ALT/gres.conf"
+}
+# The rest of the cluster may have something wrong then.
+devices_are() { # FINDING TEXT
+	{ look || [ $? = 1 ]; } | tee "$TMP/devices" | grep -E "^$1 +devices +.*$2" || { cat "$TMP/devices"; return 1; }
+}
+unconstrained() { constrained "${@:2}" && devices_are doubtful "$1"; }
+line='Name=gpu File=/dev/null'
+check "devices: without ConstrainDevices it says who gets past" unconstrained "ConstrainDevices=no, .*: $past" task/cgroup no gpu,gpushare "$line"
+check "devices: without task/cgroup, too" unconstrained "TaskPlugin=task/affinity: $past" task/affinity yes gpu,gpushare "$line"
+check "devices: where no GPU is gres/gpu's Slurm constrains none" unconstrained "no GPU is gres/gpu's: $past" task/cgroup yes gpushare "$line"
+check "devices: nor where gres.conf names no device" unconstrained "no GPU is gres/gpu's: $past" task/cgroup yes gpu,gpushare "Name=gpu Count=1"
+check "devices: nor where nothing looks for any" unconstrained "no GPU is gres/gpu's: $past" task/cgroup yes gpu,gpushare "AutoDetect=off"
+good_devices() { constrained task/affinity,task/cgroup yes gpu,gpushare "$1" && devices_are good 'jobs have the GPUs that they have asked for only'; }
+check "devices: constrained, it is good" good_devices "$line"
+check "devices: so it is with AutoDetect" good_devices "AutoDetect=nvml"
 included() { # what a file includes counts
 	fresh
 	grep -v '^GresTypes' "$ALT/slurm.conf" >"$ALT/rest.conf"

@@ -342,31 +342,59 @@ static void check_plugstack(struct gs_check *c)
 	free(path);
 }
 
+/* Does gres.conf name devices?  Slurm keeps jobs from no others. */
+static int names_devices(const struct gs_check *c)
+{
+	char *path = gs_beside(c->slurm_conf_path, "gres.conf");
+	struct gs_slurm_conf *gres = path ? gs_slurm_conf_load(path, NULL) : NULL;
+	const char *line;
+	int found = 0;
+
+	for (size_t i = 0; gres && !found && (line = gs_slurm_conf_line(gres, i)); i++) {
+		char *detect = gs_slurm_line_value(line, "AutoDetect");
+		char *name = gs_slurm_line_value(line, "Name");
+		char *file = gs_slurm_line_value(line, "File");
+
+		found = (name && strcmp(name, "gpu") == 0 && file) ||
+			(detect && strcasecmp(detect, "off") != 0);
+		free(detect);
+		free(name);
+		free(file);
+	}
+	gs_slurm_conf_free(gres);
+	free(path);
+	return found;
+}
+
 /* Does Slurm keep jobs from GPUs that they have not asked for? */
 static void check_devices(struct gs_check *c)
 {
-	char path[PATH_MAX], *constrain = NULL, *plugins;
-	const char *slash = strrchr(c->slurm_conf_path, '/');
-	struct gs_slurm_conf *cgroup;
+	char *path = gs_beside(c->slurm_conf_path, "cgroup.conf"), *constrain = NULL;
+	char *plugins = gs_slurm_conf_value(c->slurm, "TaskPlugin");
+	char *types = gs_slurm_conf_value(c->slurm, "GresTypes");
+	struct gs_slurm_conf *cgroup = path ? gs_slurm_conf_load(path, NULL) : NULL;
 
-	snprintf(path, sizeof(path), "%.*scgroup.conf",
-		 slash ? (int)(slash + 1 - c->slurm_conf_path) : 0, c->slurm_conf_path);
-	cgroup = gs_slurm_conf_load(path, NULL);
 	if (cgroup)
 		constrain = gs_slurm_conf_value(cgroup, "ConstrainDevices");
-	plugins = gs_slurm_conf_value(c->slurm, "TaskPlugin");
-	if (constrain && strcasecmp(constrain, "yes") == 0 && plugins &&
-	    strstr(plugins, "task/cgroup"))
-		gs_check_add(c, GS_GOOD, "devices", NULL,
-			     "jobs have the GPUs that they have asked for only (ConstrainDevices)");
-	else
+	if (!constrain || strcasecmp(constrain, "yes") != 0 || !plugins ||
+	    !strstr(plugins, "task/cgroup"))
 		gs_check_add(
 			c, GS_DOUBT, "devices",
 			"TaskPlugin=task/cgroup in slurm.conf, ConstrainDevices=yes in cgroup.conf",
 			"ConstrainDevices=%s, TaskPlugin=%s: jobs without shares use the GPUs past gpushare; gpushared's log and status name them (Unmanaged=)",
 			constrain ? constrain : "(none)", plugins ? plugins : "(none)");
+	else if (!gs_word_in_list(types, "gpu") || !names_devices(c))
+		gs_check_add(
+			c, GS_DOUBT, "devices",
+			"gpu before gpushare in GresTypes, its devices in gres.conf: Name=gpu File=/dev/nvidia0",
+			"ConstrainDevices=yes, but no GPU is gres/gpu's: jobs without shares use the GPUs past gpushare; gpushared's log and status name them (Unmanaged=)");
+	else
+		gs_check_add(c, GS_GOOD, "devices", NULL,
+			     "jobs have the GPUs that they have asked for only (ConstrainDevices)");
 	free(constrain);
 	free(plugins);
+	free(types);
+	free(path);
 	gs_slurm_conf_free(cgroup);
 }
 

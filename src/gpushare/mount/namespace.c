@@ -72,9 +72,8 @@ static int open_kept(const char *reference)
 
 /*
  * The namespace that keeps the references is our parent's, slurmstepd's or slurmd's: ours may be
- * one that Slurm has made for the job, which need not be older than the new one as the kernel
- * counts (since 6.18 the numbers of namespaces are dealt out in batches by processor), and then the
- * kernel refuses a reference.  Where the parent is not seen, in a process namespace, it is ours.
+ * one that Slurm has made for the job.  Where the parent is not seen, in a process namespace, it is
+ * ours.
  */
 static int open_keeper(void)
 {
@@ -94,46 +93,77 @@ static void keepers_path(const char *reference, char *path, size_t size)
 	snprintf(path + n, size - (size_t)n, "%s", reference);
 }
 
-/* The child: make the namespace, say so or why not, and stay until the parent has a hold of it. */
-static void make(const struct gs_mount_plan *plan, const char *folder, const char *socket, int sock)
+/* What a job's namespace is made from, and where it is kept. */
+struct making {
+	const struct gs_mount_plan *plan;
+	const char *folder, *socket, *jobs, *reference;
+	int processor; /* on which it is made; -1: any */
+	int refused;   /* the kernel takes it for older than the keeper */
+};
+
+/* What a child says to its parent. */
+struct answer {
+	struct gs_error err;
+	int refused;
+};
+
+static int run_on(int processor)
 {
-	struct gs_error err = { "" };
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(processor, &one);
+	return sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* The child: make the namespace, say so or why not, and stay until the parent has a hold of it. */
+static void make(const struct making *m, int sock)
+{
+	struct answer a = { { "" }, 0 };
 	char c;
 
-	if (unshare(CLONE_NEWNS) < 0)
-		gs_fail_errno(&err, "no mount namespace");
+	if (m->processor >= 0 && run_on(m->processor) < 0)
+		gs_fail_errno(&a.err, "cannot run on processor %d", m->processor);
+	else if (unshare(CLONE_NEWNS) < 0)
+		gs_fail_errno(&a.err, "no mount namespace");
 	else
-		gs_mount_cover(plan, folder, socket, &err);
-	if (send(sock, &err, sizeof(err), MSG_NOSIGNAL) == sizeof(err))
+		gs_mount_cover(m->plan, m->folder, m->socket, &a.err);
+	if (send(sock, &a, sizeof(a), MSG_NOSIGNAL) == sizeof(a))
 		recv(sock, &c, 1, 0);
 	_exit(0);
 }
 
 /* Another child, in the keeper's namespace: the reference to what the first one has made. */
-static void keep(pid_t made, int keeper, const char *jobs, const char *reference, int sock)
+static void keep(const struct making *m, pid_t made, int keeper, int sock)
 {
-	struct gs_error err = { "" };
+	struct answer a = { { "" }, 0 };
 	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)made);
 	if (keeper >= 0 && setns(keeper, CLONE_NEWNS) < 0)
-		gs_fail_errno(&err, "cannot join slurmstepd's mount namespace");
-	else if (private_folder(jobs, &err) < 0)
+		gs_fail_errno(&a.err, "cannot join slurmstepd's mount namespace");
+	else if (private_folder(m->jobs, &a.err) < 0)
 		;
-	else if ((fd = open(reference, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
-		gs_fail_errno(&err, "cannot make %s", reference);
-	else if (close(fd) < 0 || mount(path, reference, NULL, MS_BIND, NULL) < 0)
-		gs_fail_errno(&err, "cannot keep the job's namespace at %s", reference);
-	send(sock, &err, sizeof(err), MSG_NOSIGNAL);
+	else if ((fd = open(m->reference, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
+		gs_fail_errno(&a.err, "cannot make %s", m->reference);
+	else if (close(fd) < 0 || mount(path, m->reference, NULL, MS_BIND, NULL) < 0) {
+		a.refused = errno == EINVAL;
+		gs_fail_errno(&a.err, "cannot keep the job's namespace at %s", m->reference);
+	}
+	send(sock, &a, sizeof(a), MSG_NOSIGNAL);
 	_exit(0);
 }
 
 /* What a child says: 0, or -1 with its reason. */
-static int hear(int sock, struct gs_error *err)
+static int hear(int sock, struct making *m, struct gs_error *err)
 {
-	if (recv(sock, err, sizeof(*err), 0) != sizeof(*err))
+	struct answer a;
+
+	if (recv(sock, &a, sizeof(a), 0) != sizeof(a))
 		return gs_fail(err, "the process that makes the job's namespace has ended");
+	m->refused = a.refused;
+	*err = a.err;
 	return err->text[0] ? -1 : 0;
 }
 
@@ -143,19 +173,18 @@ static void wait_for(pid_t child)
 		;
 }
 
-static int keep_made(pid_t made, int pair[2], const char *jobs, const char *reference,
-		     struct gs_error *err)
+static int keep_made(struct making *m, pid_t made, int pair[2], struct gs_error *err)
 {
 	int keeper = open_keeper(), rc;
 	pid_t child = fork();
 	char path[64];
 
 	if (child == 0)
-		keep(made, keeper, jobs, reference, pair[1]);
+		keep(m, made, keeper, pair[1]);
 	if (keeper >= 0)
 		close(keeper);
 	close(pair[1]);
-	rc = child < 0 ? gs_fail_errno(err, "cannot fork") : hear(pair[0], err);
+	rc = child < 0 ? gs_fail_errno(err, "cannot fork") : hear(pair[0], m, err);
 	wait_for(child);
 	if (rc < 0)
 		return -1;
@@ -165,27 +194,27 @@ static int keep_made(pid_t made, int pair[2], const char *jobs, const char *refe
 }
 
 /* A descriptor of the new namespace; -1 with the reason. */
-static int make_and_keep(const struct gs_mount_plan *plan, const char *folder, const char *socket,
-			 const char *jobs, const char *reference, struct gs_error *err)
+static int make_and_keep(struct making *m, struct gs_error *err)
 {
 	int making[2], keeping[2], fd = -1;
 	pid_t child;
 
+	m->refused = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, making) < 0)
 		return gs_fail_errno(err, "no pair of sockets");
 	child = fork();
 	if (child == 0) {
 		close(making[0]);
-		make(plan, folder, socket, making[1]);
+		make(m, making[1]);
 	}
 	close(making[1]);
 	if (child < 0)
 		gs_fail_errno(err, "cannot fork");
-	else if (hear(making[0], err) == 0) {
+	else if (hear(making[0], m, err) == 0) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keeping) < 0)
 			gs_fail_errno(err, "no pair of sockets");
 		else {
-			fd = keep_made(child, keeping, jobs, reference, err);
+			fd = keep_made(m, child, keeping, err);
 			close(keeping[0]);
 		}
 	}
@@ -194,10 +223,32 @@ static int make_and_keep(const struct gs_mount_plan *plan, const char *folder, c
 	return fd;
 }
 
+/*
+ * The kernel keeps no reference to a namespace in one that it takes for younger, and since 6.18 the
+ * numbers by which it judges are dealt out to the processors in batches.  So where slurmd has a
+ * namespace of its own, made not long ago (a container, PrivateTmp=), one made on another processor
+ * may be refused; one made on the processor that made slurmd's is not.
+ */
+static int make_on_any(struct making *m, struct gs_error *err)
+{
+	int fd = make_and_keep(m, err);
+	cpu_set_t all;
+
+	if (fd >= 0 || !m->refused || sched_getaffinity(0, sizeof(all), &all) < 0)
+		return fd;
+	for (int i = 0; i < CPU_SETSIZE && fd < 0 && m->refused; i++)
+		if (CPU_ISSET(i, &all)) {
+			m->processor = i;
+			fd = make_and_keep(m, err);
+		}
+	return fd;
+}
+
 int gs_mount_join(const struct gs_mount_plan *plan, const char *folder, const char *socket,
 		  uint32_t job_id, struct gs_error *err)
 {
 	char jobs[PATH_MAX - 64], reference[PATH_MAX - 32], path[PATH_MAX];
+	struct making m = { plan, folder, socket, jobs, reference, -1, 0 };
 	int fd, locked = lock(folder, err), rc = -1;
 
 	if (locked < 0)
@@ -207,7 +258,7 @@ int gs_mount_join(const struct gs_mount_plan *plan, const char *folder, const ch
 	keepers_path(reference, path, sizeof(path));
 	fd = open_kept(path);
 	if (fd < 0)
-		fd = make_and_keep(plan, folder, socket, jobs, reference, err);
+		fd = make_on_any(&m, err);
 	if (fd >= 0) {
 		rc = setns(fd, CLONE_NEWNS);
 		if (rc < 0)

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gpushare/mount/cover.h"
@@ -56,9 +57,19 @@ int gs_job_mount_join(uint32_t job_id, uid_t uid, const char *environment, struc
 	return environment ? gs_mount_tell_job(self.folder, uid, job, environment, err) : 0;
 }
 
+/* Slurm enters the working directory once more after the join, in the job's namespace: that may be
+ * below a mount of the job's own, which slurmstepd itself has not seen.  Where it could not, it has
+ * gone to /tmp; where it has not tried, we are in the root. */
+static int is_there(void)
+{
+	char now[PATH_MAX];
+
+	return getcwd(now, sizeof(now)) && strcmp(now, "/") != 0 && strcmp(now, "/tmp") != 0;
+}
+
 void gs_job_mount_return(void)
 {
-	if (!self.cwd[0] || chdir(self.cwd) == 0)
+	if (!self.cwd[0] || is_there() || chdir(self.cwd) == 0)
 		return;
 	/* As Slurm does. */
 	slurm_error("gpushare: couldn't chdir to `%s': %m: going to /tmp instead", self.cwd);

@@ -34,6 +34,8 @@ static const char *const names[SHIM_FN_COUNT] = {
 #define WHY_MAX 384
 /* cuDriverGetVersion() */
 #define LAZY_LOADING_SINCE 13000
+#define CONNECTIONS "CUDA_DEVICE_MAX_CONNECTIONS"
+#define CONNECTIONS_MAX 32 /* "CUDA Environment Variables", CUDA C++ Programming Guide */
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static void *driver;
@@ -129,9 +131,29 @@ static void set_instead(const char *name, const char *value, const char *why)
 {
 	const char *had = getenv(name);
 
-	if (had && strcmp(had, value) != 0)
+	if (had && *had && strcmp(had, value) != 0)
 		shim_notice("%s=%.32s is %s here: %s", name, had, value, why);
 	setenv(name, value, 1);
+}
+
+/*
+ * With 8 connections the eighth held stream stops the context.
+ * Each connection more makes a context dearer: 32 of them take 509 ms
+ * instead of 151, and stop the GPU's other contexts for 21 ms instead of
+ * 11 (doc/measurements/h200-connections.csv).  A program that wants more has them: the rules for
+ * blocked streams count with SHIM_CONNECTIONS_N, and are on the safe side then.
+ * The driver reads it once, in cuInit.
+ */
+static void have_connections(void)
+{
+	const char *had = getenv(CONNECTIONS);
+	char *end = NULL;
+	long n = had ? strtol(had, &end, 10) : 0;
+
+	if (n < SHIM_CONNECTIONS_N || n > CONNECTIONS_MAX || *end)
+		set_instead(CONNECTIONS, SHIM_CONNECTIONS,
+			    "evicted kernels occupy connections; kernels of different streams may "
+			    "start in another order than with the number that was set");
 }
 
 /*
@@ -184,17 +206,8 @@ static void open_driver(void)
 	char why[WHY_MAX] = "";
 
 	shim_place_find();
-	/*
-	 * With 8 connections the eighth held stream stops the context.
-	 * Each connection more makes a context dearer: 32 of them take 509 ms
-	 * instead of 151, and stop the GPU's other contexts for 21 ms instead of
-	 * 11 (doc/measurements/h200-connections.csv).
-	 * The driver reads it once, in cuInit.
-	 */
 	if (is_managed())
-		set_instead("CUDA_DEVICE_MAX_CONNECTIONS", SHIM_CONNECTIONS,
-			    "evicted kernels occupy connections; kernels of different streams may "
-			    "start in another order than with the number that was set");
+		have_connections();
 	driver = find_driver(why);
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);

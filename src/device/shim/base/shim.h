@@ -167,7 +167,8 @@ static inline int shim_is_legacy_held(void)
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Hardware connections of a context (CUDA_DEVICE_MAX_CONNECTIONS), as a number and as text. */
+/* Hardware connections that a context has at least (CUDA_DEVICE_MAX_CONNECTIONS), as a number and
+ * as text. */
 #define SHIM_CONNECTIONS_N 13
 #define SHIM_CONNECTIONS "13"
 

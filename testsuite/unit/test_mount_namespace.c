@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A job's namespace is kept in slurmd's, on whichever processors the two were made. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpushare/mount/cover.h"
+#include "gpushare/mount/namespace.h"
+
+#define NO_NAMESPACE 77
+#define PROCESSORS_MAX 4 /* of each pair of which one is tried */
+
+static char root[64], folder[96], sock[96];
+static struct gs_mount_plan plan;
+
+static void put(const char *name, const char *text, char *path)
+{
+	FILE *f;
+
+	snprintf(path, GS_MOUNT_PATH_MAX, "%s/%s", root, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/gsmount.XXXXXX");
+	assert_non_null(mkdtemp(root));
+	snprintf(folder, sizeof(folder), "%s/gpushared.mounts", root);
+	snprintf(sock, sizeof(sock), "%s/gpushared.sock", root);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	put("shim", "shim", plan.shim);
+	put("driver", "driver", plan.driver);
+	strcpy(plan.cover[0], plan.driver);
+	plan.ncover = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char command[128];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	return system(command);
+}
+
+static int begin_on(int processor)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(processor, &one);
+	return sched_setaffinity(0, sizeof(one), &one);
+}
+
+/* As a task: 0 if it is in the job's namespace, whose driver is the shim. */
+static int task(int processor, const cpu_set_t *all)
+{
+	struct gs_error err = { "" };
+
+	if (begin_on(processor) < 0 || sched_setaffinity(0, sizeof(*all), all) < 0)
+		return 1;
+	if (gs_mount_join(&plan, folder, sock, 7, &err) == 0)
+		return gs_mount_is_covered(&plan, plan.driver) ? 0 : 2;
+	fprintf(stderr, "on processor %d: %s\n", processor, err.text);
+	return 3;
+}
+
+static int ended(pid_t child)
+{
+	int status;
+
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ?
+		       WEXITSTATUS(status) :
+		       -1;
+}
+
+/* As slurmd in a namespace of its own: that of the job is made by one task and joined by another,
+ * and given up. */
+static int slurmd(int own, int other, const cpu_set_t *all)
+{
+	struct gs_error err = { "" };
+	pid_t child;
+
+	if (begin_on(own) < 0)
+		return 1;
+	if (unshare(CLONE_NEWNS) < 0)
+		return errno == EPERM ? NO_NAMESPACE : 1;
+	if (mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
+		return 1;
+	for (int i = 0; i < 2; i++) {
+		child = fork();
+		if (child == 0)
+			_exit(task(other, all));
+		if (ended(child) != 0)
+			return 2;
+	}
+	child = fork();
+	if (child == 0)
+		_exit(gs_mount_leave(folder, 7, &err) < 0);
+	return ended(child) == 0 ? 0 : 3;
+}
+
+static void kept_from_any_processor(void **state)
+{
+	int processors[PROCESSORS_MAX], n = 0;
+	cpu_set_t all;
+
+	(void)state;
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	for (int i = 0; i < CPU_SETSIZE && n < PROCESSORS_MAX; i++)
+		if (CPU_ISSET(i, &all))
+			processors[n++] = i;
+	for (int i = 0; i < n * n; i++) {
+		pid_t child = fork();
+		int rc;
+
+		if (child == 0)
+			_exit(slurmd(processors[i / n], processors[i % n], &all));
+		rc = ended(child);
+		if (rc == NO_NAMESPACE)
+			skip();
+		assert_int_equal(rc, 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kept_from_any_processor) };
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
