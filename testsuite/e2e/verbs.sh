@@ -21,6 +21,12 @@ hangs() {
 check "ping of one that hangs says so" hangs
 check "and of one that is not there that" refused 'does not answer at /nonexistent/sock: No such file' t 5 gpusharectl --socket /nonexistent/sock ping
 
+# --- names that there are not ---
+
+nobody() { t 5 gpusharectl report --user nosuchuser 2>&1 | grep -x 'gpusharectl: there is no such job step'; }
+check "report says that there is no such job step" nobody
+check "policy without a name names them" refused 'which policy of fifo piv ' t 5 gpusharectl policy
+
 # --- a program without enough memory ---
 
 poor() { # VARIABLE=VALUE...: a step of 24 MiB, whose program wants more

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpusharectl report: all that the daemon knows, or a selection of its history. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -68,6 +69,8 @@ static int show_report(const struct gs_show *show, const struct gs_column *colum
 	if (!rows)
 		return gs_ctl_fail("%s", err.text);
 	rc = gs_ctl_show(show, columns, rows, &err);
+	if (!json_array_size(rows))
+		fputs("gpusharectl: there is no such job step\n", stderr);
 	json_decref(rows);
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
 }
