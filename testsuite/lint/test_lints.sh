@@ -23,9 +23,11 @@ put() {
 
 # compile MODULE...: its object, named as automake does.
 compile() {
+	local cc
+	read -ra cc <<<"${CC:-cc}" # it may be "ccache gcc"
 	for module; do
 		mkdir -p "$work/build/${module%/*}"
-		"${CC:-cc}" -c "$work/$module.c" -o "$work/build/${module%/*}/lib-${module##*/}.o"
+		"${cc[@]}" -c "$work/$module.c" -o "$work/build/${module%/*}/lib-${module##*/}.o"
 	done
 }
 
