@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The lints themselves, each on a small tree of its own: an offence is found where it stands, the baseline allows just what it holds,
 # a line of it whose offence is gone is complained about, and --update takes away and never adds.
+# shellcheck disable=SC2086 # CC may be two words, as "ccache gcc"
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/gpushare-lints.XXXXXX")
@@ -23,11 +24,9 @@ put() {
 
 # compile MODULE...: its object, named as automake does.
 compile() {
-	local cc
-	read -ra cc <<<"${CC:-cc}" # it may be "ccache gcc"
 	for module; do
 		mkdir -p "$work/build/${module%/*}"
-		"${cc[@]}" -c "$work/$module.c" -o "$work/build/${module%/*}/lib-${module##*/}.o"
+		${CC:-cc} -c "$work/$module.c" -o "$work/build/${module%/*}/lib-${module##*/}.o"
 	done
 }
 
@@ -239,16 +238,16 @@ test_glibc() {
 	tree
 	mkdir -p "${shim%/*}"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
-	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim"
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	good
 	# quick_exit is there since 2.10, getrandom since 2.25.
 	put a.c '#include <stdlib.h>\n#include <sys/random.h>\nint a(int x)\n{\n\tif (getrandom(\&x, 1, 0) < 0)\n\t\tquick_exit(1);\n\treturn x;\n}'
 	sed -i 's/\\&/\&/' "$work/a.c"
-	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim"
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	bad "needs getrandom of glibc 2.25"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
-	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
-	"${CC:-cc}" -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"
 	bad "needs libother.so.1"
 }
 
