@@ -148,12 +148,26 @@ enum gs_jobinfo_answer gs_jobinfo_load(uint32_t job_id, uint32_t wait_ms, struct
 	}
 }
 
+/* 0: reply is the caller's to free.  Slurm 25.11 has one argument for the step, and the initializer. */
+static int load_step(uint32_t job_id, uint32_t step_id, job_step_info_response_msg_t **reply)
+{
+#ifdef SLURM_STEP_ID_INITIALIZER
+	slurm_step_id_t step = SLURM_STEP_ID_INITIALIZER;
+
+	step.job_id = job_id;
+	step.step_id = step_id;
+	return slurm_get_job_steps(&step, reply, SHOW_ALL);
+#else
+	return slurm_get_job_steps(0, job_id, step_id, reply, SHOW_ALL);
+#endif
+}
+
 int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id)
 {
 	job_step_info_response_msg_t *reply = NULL;
 	int bare = 0;
 
-	if (slurm_get_job_steps(0, job_id, step_id, &reply, SHOW_ALL) != SLURM_SUCCESS)
+	if (load_step(job_id, step_id, &reply) != SLURM_SUCCESS)
 		return 0;
 	for (uint32_t i = 0; i < reply->job_step_count; i++) {
 		const job_step_info_t *step = &reply->job_steps[i];
