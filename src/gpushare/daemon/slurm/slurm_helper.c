@@ -221,7 +221,8 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 
 	if (update(request, why, sizeof(why)) < 0)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
-	if (request->kill == GS_SLURM_REQUEUE && gs_libslurm_requeue(request->job_id, 0) == SLURM_SUCCESS)
+	if (request->kill == GS_SLURM_REQUEUE &&
+	    gs_libslurm_requeue(request->job_id, 0) == SLURM_SUCCESS)
 		return 0;
 	if (name_of(request->job_id, name, sizeof(name)) == 0 &&
 	    slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS)
