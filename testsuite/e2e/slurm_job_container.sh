@@ -1,12 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Beside Slurm's job_container/tmpfs, which gives each job a mount namespace with a /tmp of its own: the shim has the driver's place in that.
+# Beside Slurm's plugin that gives each job a mount namespace with a /tmp of its own: the shim has the driver's place in that.
+# The plugin is job_container/tmpfs; from Slurm 25.11 on namespace/linux, or with NAMESPACE=tmpfs namespace/tmpfs.
 # The cluster is in /var/tmp: the job's /tmp is another one.
 export TMPDIR=/var/tmp
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 need_built gpushared testsuite/e2e/bypass_rpath
-compgen -G '/usr/lib/*/slurm*/job_container_tmpfs.so' >/dev/null || skip_all "this Slurm has no job_container/tmpfs where it is looked for"
+has_plugin() { compgen -G "/usr/lib/*/slurm*/$1.so" >/dev/null; }
+NAMESPACE=${NAMESPACE:-linux}
+if has_plugin job_container_tmpfs; then
+	plugin=JobContainerType=job_container/tmpfs
+elif has_plugin "namespace_$NAMESPACE"; then
+	plugin=NamespaceType=namespace/$NAMESPACE
+else
+	skip_all "this Slurm has neither job_container/tmpfs nor namespace/$NAMESPACE where they are looked for"
+fi
 # Programs and libraries that a job of another user can read, and that are not in /tmp.
 [[ "$BUILD" != /tmp/* ]] || skip_all "the build tree is in /tmp, which jobs do not see here"
 mkdir -p "$TMP/driver" "$TMP/bin"
@@ -17,8 +26,12 @@ MOUNTS=$D/run/gpushared.mounts
 
 # Slurm reads it as slurmctld and slurmd start.
 mkdir "$D/containers"
-printf 'AutoBasePath=true\nBasePath=%s\n' "$D/containers" >"$D/etc/job_container.conf"
-printf 'JobContainerType=job_container/tmpfs\nPrologFlags=Contain\n' >>"$D/etc/slurm.conf"
+case $plugin in
+*/linux) printf 'defaults:\n  auto_base_path: true\n  base_path: "%s"\n' "$D/containers" >"$D/etc/namespace.yaml" ;;
+*) printf 'AutoBasePath=true\nBasePath=%s\n' "$D/containers" >"$D/etc/job_container.conf" ;;
+esac
+printf '%s\nPrologFlags=Contain\n' "$plugin" >>"$D/etc/slurm.conf"
+note "$plugin"
 for daemon in slurmctld slurmd; do
 	pid=$(cat "$D/run/$daemon.pid") && kill "$pid" && until_true 20 has_ended "$pid"
 	t 20 $daemon -f "$D/etc/slurm.conf"

@@ -32,7 +32,8 @@ sleeper() { submit --time=30 "$@" --wrap 'exec sleep 1800'; }
 gres_of() { t 10 scontrol show job -d "$1" | sed -n 's/.* GRES=\(.*\)/\1/p' | index_form; }
 has_gres() { [ "$(gres_of "$1")" = "$2" ]; }
 answers() { t 2 squeue -h >/dev/null 2>&1; }
-in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)' >/dev/null; }
+# From Slurm 23.02 on a trailing - says that the node is planned for a job that waits.
+in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)-?' >/dev/null; }
 # What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once. It writes the nodes after
 # the jobs: killed between the two, it would leave a node behind for ever that completes a job.
 saved() {
@@ -45,9 +46,12 @@ saved() {
 # stands_by NUMBER: it has begun to stand by so many times.
 stands_by() { [ "$(grep -c 'running in background mode' "$D/log/backup.log")" -ge "$1" ]; }
 # A backup of Slurm before 23.02 joins a thread of its first term again when it gives up its second one (main_sched_fini),
-# and may hang for good in that; no plugin can help it.
+# and may hang for good in that; no plugin can help it. Slurm 24.11's waits up to 30 s for the very request that waits for it
+# (conmgr_quiesce), with gres/shard as well.
+giving_up=45
+[[ "$(scontrol --version)" != "slurm 22."* ]] || giving_up=15
 gives_up() { # TIMES
-	until_true 15 stands_by "$1" && return
+	until_true $giving_up stands_by "$1" && return
 	hung+=1
 	echo "round $round: Slurm's own: the backup hangs as it gives up; a new one is started"
 	pid=$(cat "$D/run/backup.pid")

@@ -103,7 +103,7 @@ static void await_end(pid_t pid)
 	assert_int_equal(kill(pid, 0), -1);
 }
 
-static void stop(struct rig *r)
+static void stop_server(struct rig *r)
 {
 	pid_t pid = r->l.pid;
 
@@ -133,7 +133,7 @@ static int teardown(void **state)
 	pid_t pid;
 
 	if (r->l.pid)
-		stop(r);
+		stop_server(r);
 	pid = pid_of(r, "control.pid"); /* of a test that left it, or failed */
 	if (pid > 0)
 		kill(pid, SIGKILL);
@@ -186,7 +186,7 @@ static void test_started_and_ended(void **state)
 	assert_non_null(strstr(text, "\"isolation\": \"mps\""));
 	free(text);
 
-	stop(r);
+	stop_server(r);
 	assert_int_equal(live_lines(r->record, "quit"), 1);
 	assert_int_equal(live_logged(&r->l, "MPS has ended"), 1);
 	await_end(control);
@@ -247,7 +247,7 @@ static void test_deaf_one_is_killed(void **state)
 	control = pid_of(r, "control.pid");
 	server = pid_of(r, "servers");
 	tell(r, "deaf", 1);
-	stop(r);
+	stop_server(r);
 	await_end(control);
 	await_end(server);
 	assert_int_equal(live_logged(&r->l, "MPS does not quit"), 1);
@@ -263,7 +263,7 @@ static void test_goes_on_for_registered_steps(void **state)
 	live_start(&r->l);
 	control = pid_of(r, "control.pid");
 	own = live_local(&r->l, 40, 0, "", &job);
-	stop(r);
+	stop_server(r);
 	assert_int_equal(kill(control, 0), 0);
 	assert_int_equal(live_lines(r->record, "quit"), 0);
 	live_start(&r->l);

@@ -153,7 +153,7 @@ static void start(struct model *m, int i)
 	gs_sched_started(m->sched, t->id, m->now);
 }
 
-static void stop(struct model *m)
+static void stop_running(struct model *m)
 {
 	struct model_task *t = &m->task[m->holder];
 
@@ -201,7 +201,7 @@ static void decide(struct model *m)
 			break;
 		/* Nobody is evicted for nobody. */
 		assert_true(m->live > 1);
-		stop(m);
+		stop_running(m);
 	}
 	check_classes(m);
 	m->deadline = d.deadline_ns;

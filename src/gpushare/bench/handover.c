@@ -165,7 +165,7 @@ static int run_way(struct handover *h, const struct bench_way *way, FILE *csv, s
 {
 	static const struct bench_part part[] = { { 50, 1, 0 }, { 50, 1, 0 } };
 	struct bench_workers workers;
-	struct figures f;
+	struct figures f = { 0 };
 	int rc = 0;
 
 	if (bench_enter(&workers, &h->common.stage, way, part, 2, h->yard.memory, err) < 0)

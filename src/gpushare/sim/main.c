@@ -77,7 +77,7 @@ static int take_partition(void *of, const char *value, struct gs_error *err)
 {
 	struct sim_command *c = of;
 	struct sim_partition *p = &c->partition[c->partitions];
-	char *eq = strchr(value, '=');
+	char *eq = (char *)(uintptr_t)strchr(value, '=');
 	int64_t number = 0;
 
 	if (!eq || eq == value)

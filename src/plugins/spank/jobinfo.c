@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/libslurm.h"
 #include "gpushare/proto/msg.h"
 #include "plugins/values.h"
 
@@ -114,7 +115,7 @@ static enum gs_jobinfo_answer query(uint32_t job_id, struct gs_jobinfo *info, st
 	int rc;
 
 	memset(info, 0, sizeof(*info));
-	if (slurm_load_job(&reply, job_id, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
+	if (gs_libslurm_load_job(&reply, job_id, SHOW_ALL | SHOW_DETAIL) != SLURM_SUCCESS)
 		return no_answer(job_id, err);
 	job = record_of(reply, job_id);
 	rc = job ? copy(job, info, err) : gs_fail(err, "slurmctld does not know job %u", job_id);
@@ -153,7 +154,7 @@ int gs_jobinfo_step_is_bare(uint32_t job_id, uint32_t step_id)
 	job_step_info_response_msg_t *reply = NULL;
 	int bare = 0;
 
-	if (slurm_get_job_steps(0, job_id, step_id, &reply, SHOW_ALL) != SLURM_SUCCESS)
+	if (gs_libslurm_load_step(&reply, job_id, step_id, SHOW_ALL) != SLURM_SUCCESS)
 		return 0;
 	for (uint32_t i = 0; i < reply->job_step_count; i++) {
 		const job_step_info_t *step = &reply->job_steps[i];
@@ -169,7 +170,7 @@ static enum gs_jobinfo_answer knock(uint32_t job_id, struct gs_error *err)
 {
 	job_info_msg_t *reply = NULL;
 
-	if (slurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
+	if (gs_libslurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
 		return no_answer(job_id, err);
 	slurm_free_job_info_msg(reply);
 	return GS_JOBINFO_YES;
@@ -203,7 +204,7 @@ static enum gs_jobinfo_answer requeue(uint32_t job_id, uint32_t restarts, struct
 	char name[32] = "";
 	int rc;
 
-	if (slurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
+	if (gs_libslurm_load_job(&reply, job_id, SHOW_ALL) != SLURM_SUCCESS)
 		return no_answer(job_id, err);
 	job = record_of(reply, job_id);
 	/* The script's own end may have been told before this one. */

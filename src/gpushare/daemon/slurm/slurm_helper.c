@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "common/libslurm.h"
 #include "common/log.h"
 
 #include <slurm/slurm.h>
@@ -78,7 +79,7 @@ static int update_once(const struct gs_slurm_request *request, uint32_t *nodes, 
 	job_desc_msg_t change;
 	int rc = NOT_WRITTEN;
 
-	if (slurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS) {
+	if (gs_libslurm_load_job(&jobs, request->job_id, SHOW_ALL) != SLURM_SUCCESS) {
 		rc = failed(reason, size, errno);
 		goto out;
 	}
@@ -164,7 +165,7 @@ static int is_taken_from_extra(void)
 	if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
 		return 0;
 	is = conf->prep_plugins && strstr(conf->prep_plugins, "gpushare");
-	slurm_free_ctl_conf(conf);
+	gs_libslurm_free_conf(conf);
 	return is;
 }
 
@@ -199,7 +200,7 @@ static int name_of(uint32_t job_id, char *name, size_t size)
 	const slurm_job_info_t *job;
 	job_info_msg_t *jobs = NULL;
 
-	if (slurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS ||
+	if (gs_libslurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS ||
 	    !(job = record_of(jobs, job_id))) {
 		if (jobs)
 			slurm_free_job_info_msg(jobs);
@@ -220,7 +221,8 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 
 	if (update(request, why, sizeof(why)) < 0)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
-	if (request->kill == GS_SLURM_REQUEUE && slurm_requeue(request->job_id, 0) == SLURM_SUCCESS)
+	if (request->kill == GS_SLURM_REQUEUE &&
+	    gs_libslurm_requeue(request->job_id, 0) == SLURM_SUCCESS)
 		return 0;
 	if (name_of(request->job_id, name, sizeof(name)) == 0 &&
 	    slurm_kill_job2(name, SIGKILL, 0, NULL) == SLURM_SUCCESS)
