@@ -117,7 +117,7 @@ more() {
 check "a job of five times the work has used the GPU for half as long again at least" more
 idle=$(submit --gres=gpushare:30 --wrap 'sleep 1')
 check "a job that never uses its GPU completes" reaches "$idle" COMPLETED
-nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -E 'used=0*[1-9.]*[1-9]'; }
+nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -E 'used=[0.]*[1-9]'; }
 check "and has used none" nothing
 check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(,|$)'
 
@@ -125,7 +125,7 @@ check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(
 cancelled=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; echo done; sleep 60")
 check "a job that has used its GPU runs" until_true 60 grep -qx done "$D/out/$cancelled"
 check "it is cancelled" eval "t 10 scancel $cancelled && reaches $cancelled CANCELLED"
-has_used() { same_comment "$cancelled" && account_is "$cancelled" AdminComment 'used=0*[1-9.]*[1-9]'; }
+has_used() { same_comment "$cancelled" && account_is "$cancelled" AdminComment 'used=[0.]*[1-9]'; }
 check "what it has used is in sacct, too" until_true 60 has_used
 
 # --- who may write it ---
