@@ -27,6 +27,7 @@ void shim_marker_choose(struct shim_session *s, struct shim_launch *l)
 		return;
 	l->watch.sampled = SHIM_UNTIMED;
 	atomic_store(&polled, l);
+	gs_page_doorbell(s->page); /* the agent asks, and may be asleep for long */
 }
 
 /*
@@ -48,11 +49,8 @@ CUresult shim_marker_started(struct shim_launch *l, CUstream stream)
 CUresult shim_marker_ended(struct shim_launch *l, CUstream stream)
 {
 	if (atomic_load(&polled) == l &&
-	    REAL(cuEventRecord)(l->ctx->event[SHIM_ENDED], stream) == CUDA_SUCCESS) {
-		/* The agent asks, and may be asleep for long. */
-		gs_page_doorbell(shim_session_peek()->page);
+	    REAL(cuEventRecord)(l->ctx->event[SHIM_ENDED], stream) == CUDA_SUCCESS)
 		return CUDA_SUCCESS;
-	}
 	shim_marker_forget(l);
 	return REAL(cuStreamWriteValue32_v2)(
 		stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0);
