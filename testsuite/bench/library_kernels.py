@@ -189,8 +189,9 @@ def bits(result):
     t = result.detach().contiguous()
     t = torch.view_as_real(t) if t.is_complex() else t
     v = t.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[t.element_size()]).flatten()
+    v = F.pad(v, (0, -v.numel() % 1024))
     rows = v.view(-1, 1024).sum(1, dtype=torch.int64)
-    return int((rows * torch.arange(1, rows.numel() + 1, device="cuda")).sum().item()) % (1 << 62)
+    return int((rows * torch.arange(1, rows.numel() + 1, device=v.device)).sum().item()) % (1 << 62)
 
 
 def measure(name, runs, known, label):
