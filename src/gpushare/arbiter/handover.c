@@ -237,8 +237,8 @@ static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 /*
  * What is pre-enqueued has no way to the GPU that could pass in the meantime.  Let go 8 us before
  * the last one should have left it was there in the middle of that one's block-tasks in 1 of 16
- * cases, which were seen to leave 1.4 ms later (doc/measurements/h200-pre-enqueued.csv); of
- * launches made by then in 1 of 302.  So long that one is waited for.
+ * cases, which were seen to leave 1.4 ms later (H200); of launches made by then in 1 of 302.  So
+ * long that one is waited for.
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {

@@ -4,7 +4,7 @@
  *
  * A launch that waits for its time slice used to be made once it had it: the GPU stood idle while a
  * thread was woken and the driver went through its launch with cold caches, 9 to 57 us
- * (doc/measurements/h200-pre-enqueued.csv).  A pre-enqueued one is in its stream already, behind a
+ * (H200).  A pre-enqueued one is in its stream already, behind a
  * wait for its slot to be RUNNING or beyond; whoever writes that lets it go, and nothing but the
  * GPU's own switch is between.  A context whose only work waits so costs the others nothing
  * (doc/measurements/h200-pre-enqueued.csv).
