@@ -76,13 +76,12 @@ static int system_has_driver(void)
 
 static const char *usual_place(void)
 {
+	/* Of those that are patterns none is a file's name: a compatibility package is for who asks
+	 * for it. */
 	static const char *const places[] = {
-		"/usr/local/nvidia/lib64/" LIBRARY,
-		"/usr/lib/x86_64-linux-gnu/" LIBRARY,
-		"/usr/lib/x86_64-linux-gnu/nvidia/current/" LIBRARY,
-		"/usr/lib64/" LIBRARY,
-		"/usr/lib/wsl/lib/" LIBRARY,
-		"/run/opengl-driver/lib/" LIBRARY,
+#define DRIVER_PLACE(pattern) pattern,
+#include "gpushare/mount/places.def"
+#undef DRIVER_PLACE
 	};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)

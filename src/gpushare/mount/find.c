@@ -9,17 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Patterns: a driver package, a container's runtime, WSL, CUDA's compatibility packages. */
 static const char *const places[] = {
-	"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-	"/usr/lib/x86_64-linux-gnu/nvidia/current/libcuda.so.1",
-	"/usr/lib64/libcuda.so.1",
-	"/usr/lib/libcuda.so.1",
-	"/usr/local/nvidia/lib64/libcuda.so.1",
-	"/usr/local/nvidia/lib/libcuda.so.1",
-	"/usr/lib/wsl/lib/libcuda.so.1",
-	"/usr/local/cuda*/compat/libcuda.so.1",
-	"/usr/local/cuda*/compat/*/libcuda.so.1",
+#define DRIVER_PLACE(pattern) pattern,
+#include "gpushare/mount/places.def"
+#undef DRIVER_PLACE
 };
 
 struct search {
