@@ -47,7 +47,7 @@ check "with one GPU the data-parallel jobs are skipped with a line" one_gpu
 
 check "mixes_torch.py is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$scripts/mixes_torch.py"
 if python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
-	kinds=(big+big gpt+gpt request-graph+big request-eager+gpt)
+	kinds=(big+big gpt+gpt request-graph+big request-eager+gpt request-busy+gpt decode+gpt loader+gpt)
 else
 	note "no PyTorch: of its programs only big runs, with a stand-in for a product"
 	kinds=(big+big)

@@ -106,15 +106,15 @@ static void latencies(void **state)
 	three(r, "request-graph+big", MIXES_CONTEXTS, MIXES_SLICING);
 	for (int i = 0; i < 3; i++) {
 		r[i].p50 = 2;
-		r[i].p99 = 4;
+		r[i].p99[0] = 4;
 		r[i].requests = 1000;
 	}
 	assert_int_equal(judge(r, 3, MIXES_P50), MIXES_MET);
-	r[0].p99 = 4.5;
+	r[0].p99[0] = 4.5;
 	assert_int_equal(judge(r, 3, MIXES_P99), MIXES_SHORT);
-	r[2].p99 = 4.9; /* 22 % apart: not void, and the worse counts */
+	r[2].p99[0] = 4.9; /* 22 % apart: not void, and the worse counts */
 	assert_int_equal(judge(r, 3, MIXES_P99), MIXES_MET);
-	r[2].p99 = 5.1;
+	r[2].p99[0] = 5.1;
 	assert_int_equal(judge(r, 3, MIXES_P99), MIXES_VOID);
 	r[0].requests = 999;
 	assert_int_equal(judge(r, 3, MIXES_P99), MIXES_UNKNOWN);
@@ -220,7 +220,7 @@ static void csv_is_read_back(void **state)
 
 	(void)state;
 	assert_non_null(f);
-	r.p99 = 16.7;
+	r.p99[0] = 16.7;
 	r.requests = 1000;
 	snprintf(r.why, sizeof(r.why), "one, two");
 	fprintf(f, "# a comment\n");
@@ -233,8 +233,8 @@ static void csv_is_read_back(void **state)
 		    read->requests == 1000);
 	assert_string_equal(read->mix, "gpt+big");
 	assert_string_equal(read->why, "one; two");
-	assert_true(read->part[1] > 0.979 && read->part[1] < 0.981 && read->p99 > 16.69 &&
-		    read->p99 < 16.71);
+	assert_true(read->part[1] > 0.979 && read->part[1] < 0.981 && read->p99[0] > 16.69 &&
+		    read->p99[0] < 16.71);
 	f = fopen(path, "a");
 	assert_non_null(f);
 	fprintf(f, "gpt+big,nosuch\n");
@@ -243,6 +243,58 @@ static void csv_is_read_back(void **state)
 	assert_non_null(strstr(err.text, ":4:"));
 	unlink(path);
 	free(read);
+}
+
+/* A file of before there were columns for the least of all and for the p99 alone. */
+static void csv_of_an_older_version(void **state)
+{
+	struct mixes_row *read = NULL;
+	char path[] = "/tmp/gpushare-mixes.XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+	struct gs_error err;
+	size_t count = 0;
+
+	(void)state;
+	assert_non_null(f);
+	fprintf(f, "mix,way,policy,when,part_0,part_1,apart,failed\n"
+		   "gpt+gpt,contexts,frs,all,0.48000,0.47000,0.02100,\n");
+	fclose(f);
+	assert_int_equal(mixes_csv_read(path, 0, &read, &count, &err), 0);
+	assert_int_equal(count, 1);
+	assert_true(read->part[0] == 0.48 && read->apart == 0.021 && read->least == 0);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fprintf(f, "gpt+gpt,contexts,frs,all,0.48000,0.47000,0.02100,\n");
+	fclose(f);
+	assert_int_equal(mixes_csv_read(path, 0, &read, &count, &err), -1);
+	unlink(path);
+	free(read);
+}
+
+static void off_the_shares_least_and_p99_of_alone(void **state)
+{
+	struct mixes_row r = row("gpt-shares", MIXES_CONTEXTS, MIXES_ALL, 0.72, 0.24);
+
+	(void)state;
+	assert_int_equal(judge(&r, 1, MIXES_OFF_SHARES), MIXES_MET);
+	r.part[1] = 0.2;
+	assert_int_equal(judge(&r, 1, MIXES_OFF_SHARES), MIXES_SHORT);
+	r.part[1] = 0;
+	assert_int_equal(judge(&r, 1, MIXES_OFF_SHARES), MIXES_SHORT);
+	r = row("gpt-eight", MIXES_CONTEXTS, MIXES_ALL, 0.12, 0.12);
+	r.least = 0.91;
+	assert_int_equal(judge(&r, 1, MIXES_LEAST), MIXES_MET);
+	r.least = 0.89;
+	assert_int_equal(judge(&r, 1, MIXES_LEAST), MIXES_SHORT);
+	r = row("decode+gpt", MIXES_GS_MPS, MIXES_ALL, 1, 0.9);
+	r.p99[1] = 2;
+	r.p99[0] = 2.3;
+	assert_int_equal(judge(&r, 1, MIXES_P99_TIMES), MIXES_UNKNOWN); /* of how many? */
+	r.requests = 1000;
+	assert_int_equal(judge(&r, 1, MIXES_P99_TIMES), MIXES_MET);
+	r.p99[0] = 2.5;
+	assert_int_equal(judge(&r, 1, MIXES_P99_TIMES), MIXES_SHORT);
 }
 
 int main(void)
@@ -256,6 +308,8 @@ int main(void)
 		cmocka_unit_test(bars_name_mixes),
 		cmocka_unit_test(records),
 		cmocka_unit_test(csv_is_read_back),
+		cmocka_unit_test(csv_of_an_older_version),
+		cmocka_unit_test(off_the_shares_least_and_p99_of_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

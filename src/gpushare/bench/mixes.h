@@ -11,7 +11,7 @@
 #include "gpushare/bench/mixes_board.h"
 
 enum mixes_program {
-#define PROGRAM(id, name, torch, requests, gpus) MIXES_##id,
+#define PROGRAM(id, name, torch, period_ms, gpus) MIXES_##id,
 #include "gpushare/bench/mixes.def"
 #undef PROGRAM
 	MIXES_PROGRAMS
@@ -19,7 +19,8 @@ enum mixes_program {
 
 struct mixes_kind {
 	const char *name;
-	int torch, requests;
+	int torch;
+	uint32_t period_ms; /* between requests; 0: it serves none */
 	uint32_t gpus;
 };
 extern const struct mixes_kind mixes_kind[MIXES_PROGRAMS];
@@ -59,6 +60,9 @@ const char *mixes_way_name(enum mixes_way way);
 /* Several windows of one way, or the first or the last of a way that others are compared with. */
 enum mixes_when { MIXES_ALL, MIXES_FIRST, MIXES_LAST, MIXES_WHENS };
 
+/* "all", "first" or "last". */
+const char *mixes_when_name(enum mixes_when when);
+
 #define MIXES_NAME_MAX 24
 #define MIXES_WHY_MAX 200
 
@@ -73,9 +77,11 @@ struct mixes_row {
 	unsigned windows;
 	double alone[2]; /* what a program of each side does alone: units/s, requests: p50, ms */
 	double part[2];  /* the sides' rates over those; of requests: the part that ended in time */
-	double p50, p99; /* of requests, ms */
+	double p50, p99[2]; /* of requests, ms; p99[1]: of the first side alone */
 	unsigned requests;
 	double longest[2]; /* step of each side, ms */
+	double least; /* the part of the program that did least, over the mean of all, at least in a
+			 window */
 	double apart; /* how far the parts were from each other, of the larger, at most in a window
 		       */
 	char device[96], driver[24];
@@ -92,6 +98,9 @@ enum mixes_measure {
 	MIXES_KEPT,
 	MIXES_LONGEST,
 	MIXES_APART,
+	MIXES_LEAST,
+	MIXES_P99_TIMES,  /* the 99th percentile over that alone */
+	MIXES_OFF_SHARES, /* how far the parts are from the shares, of these */
 	MIXES_MEASURES
 };
 enum mixes_verdict { MIXES_MET, MIXES_SHORT, MIXES_VOID, MIXES_UNKNOWN };

@@ -15,7 +15,7 @@
 #define DRIFT_P99 0.25
 
 const struct mixes_kind mixes_kind[MIXES_PROGRAMS] = {
-#define PROGRAM(id, name, torch, requests, gpus) [MIXES_##id] = { name, torch, requests, gpus },
+#define PROGRAM(id, name, torch, period_ms, gpus) [MIXES_##id] = { name, torch, period_ms, gpus },
 #include "gpushare/bench/mixes.def"
 #undef PROGRAM
 };
@@ -60,14 +60,33 @@ const char *mixes_way_name(enum mixes_way way)
 	return way < MIXES_WAYS ? name[way] : NULL;
 }
 
+const char *mixes_when_name(enum mixes_when when)
+{
+	static const char *const name[MIXES_WHENS] = { "all", "first", "last" };
+
+	return name[when];
+}
+
 const char *mixes_measure_name(enum mixes_measure measure)
 {
 	static const char *const name[MIXES_MEASURES] = {
 		"sum",         "smaller part",    "p50 ms",      "p99 ms",
-		"other keeps", "longest step ms", "parts apart",
+		"other keeps", "longest step ms", "parts apart", "least of all",
+		"p99 / alone", "off the shares",
 	};
 
 	return name[measure];
+}
+
+static double off_shares(const struct mixes_row *r)
+{
+	const struct mixes_mix *mix = mixes_mix;
+
+	while (mix < mixes_mix + mixes_count && strcmp(mix->name, r->mix) != 0)
+		mix++;
+	if (mix == mixes_mix + mixes_count || r->part[1] <= 0)
+		return INFINITY;
+	return fabs(r->part[0] / r->part[1] * mix->side[1].shares / mix->side[0].shares - 1);
 }
 
 static double value_of(const struct mixes_row *r, enum mixes_measure measure)
@@ -80,11 +99,17 @@ static double value_of(const struct mixes_row *r, enum mixes_measure measure)
 	case MIXES_P50:
 		return r->p50;
 	case MIXES_P99:
-		return r->p99;
+		return r->p99[0];
 	case MIXES_KEPT:
 		return r->part[1];
 	case MIXES_LONGEST:
 		return fmax(r->longest[0], r->longest[1]);
+	case MIXES_LEAST:
+		return r->least;
+	case MIXES_P99_TIMES:
+		return r->p99[1] > 0 ? r->p99[0] / r->p99[1] : INFINITY;
+	case MIXES_OFF_SHARES:
+		return off_shares(r);
 	default:
 		return r->apart;
 	}
@@ -102,7 +127,7 @@ static int enough(const struct mixes_row *row, enum mixes_measure measure,
 {
 	double seconds = row->seconds * row->windows;
 
-	if (measure == MIXES_P99 && row->requests < REQUESTS_MIN)
+	if ((measure == MIXES_P99 || measure == MIXES_P99_TIMES) && row->requests < REQUESTS_MIN)
 		snprintf(result->words, sizeof(result->words), "%u requests, of %d", row->requests,
 			 REQUESTS_MIN);
 	else if (measure == MIXES_APART && (row->seconds < APART_SECONDS || row->skip < APART_SKIP))

@@ -100,13 +100,13 @@ static int measure_alone(struct mixes_run *run, struct mixes_workers *workers, s
 		enum mixes_program program = workers->mix->side[side].program;
 		struct mixes_window window;
 
-		if (run->alone[program] > 0)
+		if (run->alone[program].value > 0)
 			continue;
 		if (mixes_workers_work(workers, mixes_workers_one(workers, side), run->skip_ns,
 				       run->seconds_ns, &window, err) < 0)
 			return -1;
 		run->alone[program] = mixes_alone(workers, side, &window);
-		if (run->alone[program] <= 0)
+		if (run->alone[program].value <= 0)
 			return gs_fail(err, "%s did nothing alone", mixes_kind[program].name);
 	}
 	return 0;
@@ -121,8 +121,8 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 	if (e->alone && measure_alone(run, workers, err) < 0)
 		return -1;
 	for (unsigned i = 0; i < e->windows; i++) {
-		const double alone[2] = { run->alone[workers->mix->side[0].program],
-					  run->alone[workers->mix->side[1].program] };
+		const struct mixes_speed alone[2] = { run->alone[workers->mix->side[0].program],
+						      run->alone[workers->mix->side[1].program] };
 		struct mixes_window window;
 		struct gs_error lost;
 		int rc = mixes_workers_work(workers, MIXES_EVERYONE, run->skip_ns, run->seconds_ns,
@@ -231,7 +231,8 @@ int mixes_measure(struct mixes_run *run, const struct mixes_mix *mix, struct gs_
 		if (bench_interrupted)
 			rc = gs_fail(err, "interrupted");
 		/* Without what each does alone there are no parts. */
-		if (run->alone[mix->side[0].program] <= 0 || run->alone[mix->side[1].program] <= 0)
+		if (run->alone[mix->side[0].program].value <= 0 ||
+		    run->alone[mix->side[1].program].value <= 0)
 			break;
 	}
 	if (add_rows(run, p, mix, bench_interrupted ? NULL : err) < 0)

@@ -14,8 +14,8 @@ struct mixes_run {
 	const char *policy[MIXES_POLICIES_MAX]; /* of gpushare; the first is the default one */
 	size_t policies;
 	unsigned rounds;
-	uint64_t seconds_ns, skip_ns; /* of a window, before it */
-	double alone[MIXES_PROGRAMS]; /* what is known so far, by mixes_alone() */
+	uint64_t seconds_ns, skip_ns;             /* of a window, before it */
+	struct mixes_speed alone[MIXES_PROGRAMS]; /* what is known so far, by mixes_alone() */
 
 	/* What was measured. */
 	struct mixes_row *row;

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program of `gpushare-bench mixes` that uses PyTorch.
 
-usage: mixes_torch.py KIND BOARD DEVICE RANK MEETING
+usage: mixes_torch.py KIND BOARD DEVICE RANK MEETING PERIOD
 
   KIND     gpt            training steps of a transformer: 8 layers, width 1,024, batch 8 x 512, AdamW; fp32, its products
                           TF32; some 400 kernels of 20 to 300 us
            big            products of 9,216 x 9,216 in fp32, 31 ms each on an H200; four are queued, then waited for
-           request-eager  a transformer encoder, 8 layers, fp16, 16 x 128 tokens, one request every 20 ms
+           request-eager  a transformer encoder, 8 layers, fp16, 16 x 128 tokens, one request each period
            request-graph  the same as a CUDA graph
+           request-busy   request-eager, each request as soon as the one before has ended
+           decode         a transformer decoder, 12 layers, fp16, 8 sequences of 1,024 tokens whose keys and values are kept:
+                          the next token of each, each period
+           loader         six streams, in each of which pinned data of 16 MiB is copied to the GPU, multiplied and copied back
            ddp            training steps of two processes, each with a GPU, that average their gradients by NCCL
   BOARD    the file that it shares with the tool, see mixes_board.h
   DEVICE   cuda; cpu: tiny sizes, only to see that the program works
   RANK     of ddp's processes, 0 or 1: only the first one's records count
   MEETING  a file that is not there yet, by which ddp's processes find each other
+  PERIOD   nanoseconds from when one request is due to when the next is
 
 It says that it is ready once it has worked for a while, works in the windows that the tool opens, and records when each
 step or request ended.
@@ -34,7 +39,6 @@ from torch.nn import functional
 
 READY, RECORDS, WINDOW, BEGIN, STOPPED, CAPACITY, FIRST = 0, 1, 2, 3, 4, 5, 8
 QUIT = 1000000
-PERIOD_NS = 20_000_000  # as mixes_workers.c has it
 SPIN_NS = 300_000       # longer than a sleeper needs to wake up
 WORDS = 8192
 PRODUCTS = 4            # queued before they are waited for
@@ -43,7 +47,8 @@ PRODUCTS = 4            # queued before they are waited for
 class Board:
     """struct mixes_board: 64-bit words."""
 
-    def __init__(self, path):
+    def __init__(self, path, period_ns):
+        self.period_ns = period_ns
         with open(path, "r+b") as file:
             self.words = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
         self.parent = os.getppid()
@@ -228,7 +233,90 @@ class Requests(Program):
             sleep_until(due)
             self.step()
             board.record(due)
-            due += PERIOD_NS
+            due += board.period_ns
+
+
+class Busy(Requests):
+    work = Program.work
+
+
+class Decode(Requests):
+    """A token of every sequence, with what attention keeps of those before."""
+
+    def __init__(self, *where):
+        Program.__init__(self, *where)
+        layers, width, self.heads, batch, length = (2, 64, 4, 2, 16) if self.tiny else (12, 1024, 16, 8, 1024)
+        dtype = torch.float32 if self.tiny else torch.float16
+        self.blocks = nn.ModuleList(Block(width, self.heads, False) for _ in range(layers)).to(self.device, dtype).eval()
+        self.head = nn.Linear(width, WORDS, bias=False).to(self.device, dtype)
+        self.word = nn.Embedding(WORDS, width).to(self.device, dtype)
+        kept = (layers, batch, self.heads, length, width // self.heads)
+        self.keys = torch.randn(kept, device=self.device, dtype=dtype)
+        self.values = torch.randn(kept, device=self.device, dtype=dtype)
+        self.tokens = torch.zeros(batch, dtype=torch.long, device=self.device)
+        self.place, self.length = 0, length
+
+    def attend(self, block, layer, x):
+        batch, width = x.shape
+        query, key, value = block.qkv(block.before(x)).view(batch, 3, self.heads, 1, width // self.heads).unbind(1)
+        self.keys[layer, :, :, self.place] = key.squeeze(2)
+        self.values[layer, :, :, self.place] = value.squeeze(2)
+        seen = functional.scaled_dot_product_attention(query, self.keys[layer], self.values[layer])
+        return block.join(seen.reshape(batch, width))
+
+    def step(self):
+        with torch.no_grad():
+            x = self.word(self.tokens)
+            for layer, block in enumerate(self.blocks):
+                x = x + self.attend(block, layer, x)
+                x = x + block.down(functional.gelu(block.up(block.after(x))))
+            self.y = self.head(x)
+            self.tokens = self.y.argmax(-1)
+        self.place = (self.place + 1) % self.length
+        self.wait()
+        return 1
+
+
+class Loader(Program):
+    STREAMS = 6
+
+    def __init__(self, *where):
+        super().__init__(*where)
+        torch.set_float32_matmul_precision("highest")
+        n = 64 if self.tiny else 2048
+        self.source = [torch.randn(n, n) for _ in range(self.STREAMS)]
+        self.result = [torch.empty(n, n) for _ in range(self.STREAMS)]
+        if not self.tiny:
+            self.source = [x.pin_memory() for x in self.source]
+            self.result = [x.pin_memory() for x in self.result]
+            self.streams = [torch.cuda.Stream() for _ in range(self.STREAMS)]
+        self.there = [torch.empty(n, n, device=self.device) for _ in range(self.STREAMS)]
+        self.product = [torch.empty(n, n, device=self.device) for _ in range(self.STREAMS)]
+        self.factor = torch.randn(n, n, device=self.device)
+        if not self.tiny:
+            torch.cuda.synchronize()
+
+    def batch(self, i):
+        self.there[i].copy_(self.source[i], non_blocking=True)
+        torch.mm(self.there[i], self.factor, out=self.product[i])
+        self.result[i].copy_(self.product[i], non_blocking=True)
+
+    def step(self):
+        for i in range(self.STREAMS):
+            if self.tiny:
+                self.batch(i)
+                continue
+            with torch.cuda.stream(self.streams[i]):
+                self.batch(i)
+        if not self.tiny:
+            torch.cuda.synchronize()
+        return self.STREAMS
+
+    def check(self):
+        for source, result in zip(self.source, self.result):
+            row = source[0].double() @ self.factor.cpu().double()
+            if (result[0].double() - row).abs().max().item() > 0.1:
+                raise RuntimeError("a wrong product")
 
 
 class Parallel(Program):
@@ -279,13 +367,16 @@ KINDS = {
     "big": Products,
     "request-eager": lambda *where: Requests(*where, graph=False),
     "request-graph": lambda *where: Requests(*where, graph=True),
+    "request-busy": lambda *where: Busy(*where, graph=False),
+    "decode": Decode,
+    "loader": Loader,
     "ddp": Parallel,
 }
 
 
 def main():
-    kind, path, device, rank, meeting = sys.argv[1:]
-    board = Board(path)
+    kind, path, device, rank, meeting, period = sys.argv[1:]
+    board = Board(path, int(period))
     torch.set_num_threads(1)
     if device == "cuda":
         torch.cuda.set_device(0)

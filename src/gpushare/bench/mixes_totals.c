@@ -54,20 +54,21 @@ static const struct mixes_member *first_of(const struct mixes_workers *workers, 
 	return m;
 }
 
-double mixes_alone(const struct mixes_workers *workers, uint32_t side,
-		   const struct mixes_window *window)
+struct mixes_speed mixes_alone(const struct mixes_workers *workers, uint32_t side,
+			       const struct mixes_window *window)
 {
 	uint64_t period_ns = mixes_period(workers->setup, workers->mix->side[side].program);
-	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL,
-	       value = 0;
+	double *latency = period_ns ? malloc(room(window, period_ns) * sizeof(*latency)) : NULL;
+	struct mixes_speed speed = { 0 };
 	struct deed d;
 
 	if (period_ns && !latency)
-		return 0;
+		return speed;
 	d = did(workers, first_of(workers, side), window, latency);
-	value = period_ns ? gs_quantile(latency, d.latencies, 0.5) / 1e6 : d.rate;
+	speed.value = period_ns ? gs_quantile(latency, d.latencies, 0.5) / 1e6 : d.rate;
+	speed.p99 = period_ns ? gs_quantile(latency, d.latencies, 0.99) / 1e6 : 0;
 	free(latency);
-	return value;
+	return speed;
 }
 
 /* Room for the latencies of one more program, if it has any; -1: no memory. */
@@ -87,14 +88,16 @@ static int make_room(struct mixes_totals *t, const struct mixes_workers *workers
 }
 
 int mixes_totals_add(struct mixes_totals *t, const struct mixes_workers *workers,
-		     const struct mixes_window *w, const double alone[2], struct gs_error *err)
+		     const struct mixes_window *w, const struct mixes_speed alone[2],
+		     struct gs_error *err)
 {
-	double part[2] = { 0, 0 }, apart, larger;
+	double part[2] = { 0, 0 }, least = INFINITY, sum = 0, apart, larger;
+	uint32_t programs = 0;
 
 	for (uint32_t i = 0; i < workers->count; i++) {
 		const struct mixes_member *m = &workers->member[i];
 		const struct mixes_side *side = &workers->mix->side[m->side];
-		double per = mixes_kind[side->program].requests ? 1 : alone[m->side];
+		double per = mixes_kind[side->program].period_ms ? 1 : alone[m->side].value;
 		struct deed d;
 
 		if (make_room(t, workers, m, w) < 0)
@@ -103,16 +106,23 @@ int mixes_totals_add(struct mixes_totals *t, const struct mixes_workers *workers
 		t->latencies += d.latencies;
 		t->row.longest[m->side] = fmax(t->row.longest[m->side], d.longest / 1e6);
 		/* Of a job of several processes the first counts for all. */
-		if (m->rank == 0 && per > 0)
-			part[m->side] += d.rate / per / side->count;
+		if (m->rank > 0 || per <= 0)
+			continue;
+		part[m->side] += d.rate / per / side->count;
+		least = fmin(least, d.rate / per);
+		sum += d.rate / per;
+		programs++;
 	}
+	least = sum > 0 ? least * programs / sum : 0;
+	t->row.least = t->row.windows ? fmin(t->row.least, least) : least;
 	larger = fmax(part[0], part[1]);
 	apart = larger > 0 ? fabs(part[0] - part[1]) / larger : 0;
 	t->row.apart = fmax(t->row.apart, apart);
 	for (int side = 0; side < 2; side++) {
-		t->row.alone[side] = alone[side];
+		t->row.alone[side] = alone[side].value;
 		t->row.part[side] += part[side];
 	}
+	t->row.p99[1] = alone[0].p99;
 	t->row.windows++;
 	return 0;
 }
@@ -123,7 +133,7 @@ void mixes_totals_close(struct mixes_totals *t)
 		t->row.part[side] /= t->row.windows;
 	t->row.requests = (unsigned)t->latencies;
 	t->row.p50 = gs_quantile(t->latency, t->latencies, 0.5) / 1e6;
-	t->row.p99 = gs_quantile(t->latency, t->latencies, 0.99) / 1e6;
+	t->row.p99[0] = gs_quantile(t->latency, t->latencies, 0.99) / 1e6;
 	free(t->latency);
 	t->latency = NULL;
 	t->latencies = 0;

@@ -11,16 +11,13 @@ struct mixes_totals {
 	size_t latencies;
 };
 
-/*
- * What the first program of that side did in the window, alone: units a second; requests: the
- * median of their latencies, ms.  0: nothing.
- */
-double mixes_alone(const struct mixes_workers *workers, uint32_t side,
-		   const struct mixes_window *window);
+/* What the first program of that side did in the window, alone. */
+struct mixes_speed mixes_alone(const struct mixes_workers *workers, uint32_t side,
+			       const struct mixes_window *window);
 
 /* Add a window of all workers; alone: what one program of each side does alone.  -1: no memory. */
 int mixes_totals_add(struct mixes_totals *totals, const struct mixes_workers *workers,
-		     const struct mixes_window *window, const double alone[2],
+		     const struct mixes_window *window, const struct mixes_speed alone[2],
 		     struct gs_error *err);
 
 /* The row is right from here on. */

@@ -13,7 +13,9 @@
 #include "gpushare/config/config.h"
 #include "gpushare/sched/sched.h"
 
-#define RESERVED 30 /* percent of the card, for a program of PyTorch */
+/* Percent of the card: for a program of PyTorch, and for all of them at most. */
+#define RESERVED 30
+#define RESERVED_ALL 90
 #define FIND_TORCH_MS 60000
 #define SHORT_MIXES "gpt+big,request-graph+big"
 #define SHORT_WAYS "time-slicing,contexts,gpushare-mps"
@@ -83,6 +85,15 @@ static int has_torch(const struct mixes *m)
 	return pid > 0 && status == 0;
 }
 
+/* Bytes for a program of PyTorch. */
+static uint64_t reserved_for(const struct mixes *m, const struct mixes_mix *mix)
+{
+	uint32_t programs = mix->side[0].count + mix->side[1].count,
+		 percent = RESERVED * programs > RESERVED_ALL ? RESERVED_ALL / programs : RESERVED;
+
+	return m->run.setup.yard.memory / 100 * percent;
+}
+
 static int measure(void *of, FILE *csv, struct gs_error *err)
 {
 	struct mixes *m = of;
@@ -93,7 +104,6 @@ static int measure(void *of, FILE *csv, struct gs_error *err)
 	if (choose_policies(m, err) < 0 ||
 	    bench_calibrate_device(run->stage, run->setup.task_ns, &run->setup.yard, err) < 0)
 		return -1;
-	run->setup.memory = run->setup.yard.memory / 100 * RESERVED;
 	if (csv) {
 		bench_output_head(csv, &m->common, run->setup.yard.device, run->setup.yard.driver);
 		mixes_csv_head(csv);
@@ -114,6 +124,7 @@ static int measure(void *of, FILE *csv, struct gs_error *err)
 			printf("%s: skipped, it needs two GPUs (--gpu 0,1)\n", mix->name);
 			continue;
 		}
+		run->setup.memory = reserved_for(m, mix);
 		rc = mixes_measure(run, mix, err);
 		for (size_t k = before; csv && k < run->count; k++)
 			mixes_csv_row(csv, &run->row[k]);

@@ -13,7 +13,6 @@
 #include "common/clock.h"
 #include "gpushare/bench/process.h"
 
-#define REQUEST_PERIOD_NS (20 * GS_NS_PER_MS) /* as mixes_torch.py has it */
 #define FLOOD_BATCH 64
 #define START_NS (50 * GS_NS_PER_MS)
 #define STOP_NS \
@@ -25,9 +24,8 @@
 
 uint64_t mixes_period(const struct mixes_setup *setup, enum mixes_program program)
 {
-	return program == MIXES_TICK        ? setup->every_ns :
-	       mixes_kind[program].requests ? REQUEST_PERIOD_NS :
-					      0;
+	return program == MIXES_TICK ? setup->every_ns :
+				       mixes_kind[program].period_ms * GS_NS_PER_MS;
 }
 
 static const struct mixes_side *side_of(const struct mixes_workers *workers,
@@ -77,7 +75,7 @@ static int start_member(struct mixes_workers *workers, struct mixes_member *m, e
 	const struct mixes_side *side = side_of(workers, m);
 	const struct mixes_kind *kind = &mixes_kind[side->program];
 	struct own_words own = { 0 };
-	char script[PATH_MAX], meeting[PATH_MAX], rank[NUMBER];
+	char script[PATH_MAX], meeting[PATH_MAX], rank[NUMBER], period[NUMBER];
 	char *torch[] = { (char *)setup->python,
 			  script,
 			  (char *)kind->name,
@@ -85,6 +83,7 @@ static int start_member(struct mixes_workers *workers, struct mixes_member *m, e
 			  (char *)setup->device,
 			  rank,
 			  meeting,
+			  period,
 			  NULL };
 	char *native[] = { own.self,       "mixes-program", (char *)board, own.tasks,
 			   own.iterations, own.period,      own.batch,     NULL };
@@ -105,6 +104,8 @@ static int start_member(struct mixes_workers *workers, struct mixes_member *m, e
 	snprintf(script, sizeof(script), "%s/mixes_torch.py", setup->scripts);
 	snprintf(meeting, sizeof(meeting), "%s/meeting-%u", workers->stage->folder, m->side);
 	snprintf(rank, sizeof(rank), "%u", m->rank);
+	snprintf(period, sizeof(period), "%llu",
+		 (unsigned long long)mixes_period(setup, side->program));
 	m->pid = bench_stage_launch(workers->stage, &launch, err);
 	return m->pid < 0 ? -1 : 0;
 }

@@ -43,6 +43,13 @@ struct mixes_window {
 	uint64_t begin_ns, from_ns, to_ns, over_ns;
 };
 
+/* How fast a program is alone. */
+struct mixes_speed {
+	double value; /* units a second; of requests: the median of their latencies, ms; 0: it did
+			 nothing */
+	double p99;   /* of requests, ms */
+};
+
 /* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1:
  * all ended again. */
 int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err);
