@@ -149,9 +149,10 @@ struct gs_gpu_figures {
 
 /* What the clients and the event loop are told, or will be. */
 struct gs_gpu_loop {
-	enum gs_attended attended;               /* as all pages say */
-	int news;                                /* gs_gpu_has_news() */
-	uint64_t poll_ns;                        /* gs_gpu_poll_every() */
+	enum gs_attended attended; /* as all pages say */
+	int news;                  /* gs_gpu_has_news() */
+	uint64_t poll_ns;          /* gs_gpu_poll_every() */
+	uint64_t again_ns; /* a client could not become a task, and is looked at again then; 0 */
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 

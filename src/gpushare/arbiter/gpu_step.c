@@ -222,7 +222,10 @@ static void say_faults(struct gs_gpu *gpu)
 
 static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t next = gs_holders_next(gpu, now), end;
+	uint64_t next = gs_holders_next(gpu, now), again = gpu->loop.again_ns, end;
+
+	if (again && again < next)
+		next = again;
 
 	/* While several run beside each other the end of a kernel matters only to whoever waits for
 	 * all of them. */
@@ -235,6 +238,8 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 {
+	if (now >= gpu->loop.again_ns)
+		gpu->loop.again_ns = 0;
 	poll_all(gpu, now);
 	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
 		now = gpu->o.clock();

@@ -2,11 +2,15 @@
 /* A client's busy period as the scheduler's task; see task.h. */
 #include "gpushare/arbiter/task.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
+
+/* Where the node has no memory for a task, it is tried again, and said again, this often. */
+#define ARRIVE_AGAIN_NS (250 * GS_NS_PER_MS)
 
 /*
  * N_t is written when a kernel leaves the GPU; between two such reports the
@@ -36,8 +40,10 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 	struct gs_error err;
 
 	if (gs_sched_arrive(t->gpu->sched, t->p.id, &params, now, &err) < 0) {
-		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled: %s", t->gpu->index, t->p.name,
+		gs_log(GS_LOG_ERROR, "gpu %u: %s: not scheduled yet: %s", t->gpu->index, t->p.name,
 		       err.text);
+		t->gpu->loop.again_ns = now + ARRIVE_AGAIN_NS;
+		t->dirty = 1;
 		return;
 	}
 	t->task = 1;

@@ -38,6 +38,7 @@ struct gs_alloc {
 	struct gs_device *device;
 	uint64_t bytes; /* that it has reserved, or waits for */
 	int admitted;   /* it has them */
+	int late;       /* it may have them, but there was no memory to note it; tried again */
 	int said;       /* the log says that it waits */
 	uint64_t arrived_ns;
 	struct gs_away *away; /* its memory is on the host, or on the way (checkpoint.h); NULL */

@@ -18,6 +18,7 @@
 #include "gpushare/proto/job_name.h"
 
 #define MIB(bytes) ((bytes) >> 20)
+#define ADMIT_AGAIN_NS (100 * GS_NS_PER_MS)
 
 struct gs_memory {
 	struct gs_rbdm *rbdm;
@@ -232,19 +233,29 @@ static struct gs_step *step_of(struct gs_daemon *d, const struct gs_device *dev,
 	return NULL;
 }
 
-static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
+/* -1: its reservation cannot be entered; it is tried again (admit_late()). */
+static int admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 {
 	struct gs_step *s = step_of(d, dev, id), *other;
 	double waited_s = s ? (double)(gs_clock_ns() - s->alloc->arrived_ns) / 1e9 : 0;
 	struct gs_error err;
 	char name[16];
 
-	if (!s || gs_ledger_reserve(dev->ledger, id, s->alloc->bytes, &err) < 0) {
-		gs_log(GS_LOG_ERROR, "gpu %u: allocation %" PRIu64 " cannot be admitted: %s",
-		       dev->index, id, s ? err.text : "it has no step");
+	if (!s) {
+		gs_log(GS_LOG_ERROR, "gpu %u: allocation %" PRIu64 " has no step", dev->index, id);
 		gs_rbdm_leave(dev->admission->rbdm, id);
-		return;
+		return 0;
 	}
+	if (gs_ledger_reserve(dev->ledger, id, s->alloc->bytes, &err) < 0) {
+		if (!s->alloc->late)
+			gs_log(GS_LOG_ERROR,
+			       "job " GS_JOB_F ".%s: its memory cannot be reserved yet: %s",
+			       GS_JOB(s->info.job_id),
+			       gs_step_name(s->info.step_id, name, sizeof(name)), err.text);
+		s->alloc->late = 1;
+		return -1;
+	}
+	s->alloc->late = 0;
 	s->alloc->admitted = 1;
 	TAILQ_FOREACH (other, &d->steps, link)
 		if (other->alloc == s->alloc)
@@ -258,6 +269,19 @@ static void admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 	if (!s->alloc->away) /* else once its processes are back */
 		gs_memory_welcome(d, s->alloc);
 	gs_state_save(d);
+	return 0;
+}
+
+/* Those that could not be admitted when it was their turn. When to try again; UINT64_MAX: never. */
+static uint64_t admit_late(struct gs_daemon *d, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->alloc->late && admit(d, s->alloc->device, s->alloc->id) < 0)
+			next = now + ADMIT_AGAIN_NS;
+	return next;
 }
 
 /* When a reservation is covered next, ns of the clock. */
@@ -301,6 +325,8 @@ void gs_memory_step(struct gs_daemon *d)
 	log_waiting(d);
 	now = gs_clock_ns();
 	next = gs_memory_refuse_late(d, now);
+	due = admit_late(d, now);
+	next = due < next ? due : next;
 	due = relief->grant(d, now);
 	next = due < next ? due : next;
 	for (size_t i = 0; i < d->ndevice; i++) {

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Make each call of a running gpushared fail in turn, and look whether it goes on as if nothing had been.
+
+usage: torture.py CONTROL PID [--mode fail|interrupted|short] [--lasting N] [--libraries] [--every N] [--from N] [--seconds N]
+
+  CONTROL  the file that the injector in the daemon has mapped (inject.h)
+  PID      of the daemon
+  --lasting N  so many calls from each number on fail, not one
+  --every N    only each Nth call
+  --seconds N  stop after so long, and say how far it came
+
+A session is what users do: two programs with reservations and launches, status, report. With the call failing, each part of it
+may fail, but ends; whatever it computes is right. After it the same session must go as usual, the daemon must be the same
+process, have as many descriptors as before, and nothing reserved. Its environment is that of testsuite/e2e/lib.sh; ORDER
+names the program.
+"""
+import argparse
+import ctypes
+import json
+import mmap
+import os
+import subprocess
+import sys
+import time
+
+
+class Control(ctypes.Structure):
+    """struct inject"""
+    _fields_ = [("armed", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("mode", ctypes.c_uint32),
+                ("libraries", ctypes.c_uint32), ("first", ctypes.c_uint64), ("to", ctypes.c_uint64),
+                ("count", ctypes.c_uint64), ("failed", ctypes.c_uint64), ("address", ctypes.c_uint64),
+                ("name", ctypes.c_char * 32)]
+
+
+MODES = {"fail": 0, "interrupted": 1, "short": 2}
+PART_S = 30  # no part of a session may take longer
+NEVER = 1 << 62
+
+
+def begin(*command):
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def end(process):
+    """(status, output); status None: it did not end."""
+    try:
+        output = process.communicate(timeout=PART_S)[0]
+        return process.returncode, output.decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, process.communicate()[0].decode(errors="replace")
+
+
+def part(*command):
+    return end(begin(*command))
+
+
+def program(partition):
+    return begin("gpusharectl", "run", "--shares", "40", "--mem", "50M", "--partition", partition, "--",
+                 os.environ["ORDER"], "many", "3")
+
+
+def session():
+    low, high = program("low"), program("high")
+    return {"the low program": end(low), "the high program": end(high),
+            "status": part("gpusharectl", "status", "--json"), "report": part("gpusharectl", "report", "--json")}
+
+
+def complaints(parts, as_usual):
+    found = []
+    for name, (status, output) in parts.items():
+        if status is None:
+            found.append(f"{name} did not end: {output[-300:]}")
+        elif status < 0:
+            found.append(f"{name} ended by signal {-status}")
+        elif "FAILED" in output or "Traceback" in output:
+            found.append(f"{name} was wrong: {output[-300:]}")
+        elif as_usual and status != 0:
+            found.append(f"{name} failed afterwards: {output[-300:]}")
+    return found
+
+
+class Torture:
+    def __init__(self, path, pid, mode, libraries):
+        with open(path, "r+b") as file:
+            self.control = Control.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(Control)))
+        self.pid = pid
+        self.control.pid, self.control.mode, self.control.libraries = pid, MODES[mode], libraries
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def lives(self):
+        try:
+            with open(f"/proc/{self.pid}/stat") as stat:
+                return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def arm(self, first, to):
+        self.control.count = self.control.failed = self.control.address = 0
+        self.control.name = b""
+        self.control.first, self.control.to = first, to
+        self.control.armed = 1
+
+    def disarm(self):
+        self.control.armed = 0
+
+    def count(self):
+        """How many calls a session has."""
+        self.arm(NEVER, NEVER)
+        parts = session()
+        self.disarm()
+        found = complaints(parts, True)
+        if found:
+            sys.exit(f"nothing has failed yet, but {found[0]}")
+        return self.control.count
+
+    def settled(self, descriptors):
+        """As before: as many descriptors, nothing reserved, nobody connected."""
+        until = time.monotonic() + 10
+        last = ""
+        while time.monotonic() < until:
+            if not self.lives():
+                return "gpushared has ended"
+            status, output = part("gpusharectl", "status", "--json")
+            last = f"{self.descriptors()} descriptors, {descriptors} before"
+            if status == 0:
+                gpus = json.loads(output)["gpus"]
+                reserved = sum(gpu["reserved_mb"] for gpu in gpus)
+                last += f", {reserved} MiB reserved"
+                if self.descriptors() <= descriptors and reserved == 0:
+                    return ""
+            time.sleep(0.1)
+        return last
+
+    def once(self, first, lasting, descriptors):
+        self.arm(first, first + lasting)
+        parts = session()
+        self.disarm()
+        where = f"{self.control.name.decode()} at 0x{self.control.address:x}" if self.control.failed else "none failed"
+        found = complaints(parts, False)
+        if not self.lives():
+            return where, found + ["gpushared has ended"]
+        found += complaints(session(), True)
+        left = self.settled(descriptors)
+        if left:
+            found.append(f"not as before: {left}")
+        return where, found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("control")
+    parser.add_argument("pid", type=int)
+    parser.add_argument("--mode", choices=MODES, default="fail")
+    parser.add_argument("--lasting", type=int, default=1)
+    parser.add_argument("--libraries", action="store_true")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--from", dest="first", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=3600)
+    a = parser.parse_args()
+    torture = Torture(a.control, a.pid, a.mode, a.libraries)
+    session()
+    calls = torture.count()
+    descriptors = torture.descriptors()
+    tried = failures = 0
+    until = time.monotonic() + a.seconds
+    for k in range(a.first, calls, a.every):
+        if time.monotonic() > until:
+            print(f"# stopped before call {k}")
+            break
+        where, found = torture.once(k, a.lasting, descriptors)
+        tried += where != "none failed"
+        if found:
+            failures += 1
+            print(f"call {k} of {calls}: {where}: {'; '.join(found)}", flush=True)
+        if not torture.lives():
+            break
+    print(f"{calls} calls in a session, {tried} made to fail ({a.mode}, {a.lasting} each), {failures} failures")
+    return failures or not tried
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
