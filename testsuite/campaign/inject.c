@@ -28,13 +28,15 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static struct inject *control;
-static uintptr_t base, end; /* of the program itself in memory */
+static uintptr_t base, end; /* of the object under test in memory */
 
-/* The first that is told of is the program. */
-static int note_program(struct dl_phdr_info *info, size_t size, void *of)
+/* The first that is told of is the program; of: a part of another object's name, NULL: the program.
+ */
+static int note_object(struct dl_phdr_info *info, size_t size, void *of)
 {
 	(void)size;
-	(void)of;
+	if (of && !strstr(info->dlpi_name, of))
+		return 0;
 	base = info->dlpi_addr;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
@@ -53,7 +55,7 @@ __attribute__((constructor)) static void begin(void)
 
 	if (fd < 0)
 		return;
-	dl_iterate_phdr(note_program, NULL);
+	dl_iterate_phdr(note_object, getenv(INJECT_OBJECT_ENV));
 	at = syscall(SYS_mmap, NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	syscall(SYS_close, fd);
 	if (at > 0)
@@ -64,16 +66,17 @@ __attribute__((constructor)) static void begin(void)
 static int is_due(const char *name, uint32_t modes, const void *from)
 {
 	uintptr_t address = (uintptr_t)from;
-	int of_program = address >= base && address < end;
+	int of_object = address >= base && address < end;
 	uint64_t number;
 
 	if (!control || !atomic_load(&control->armed) || !(modes >> control->mode & 1) ||
-	    (!of_program && !control->libraries) || (uint32_t)syscall(SYS_getpid) != control->pid)
+	    (!of_object && !control->libraries) || !end ||
+	    (control->pid && (uint32_t)syscall(SYS_getpid) != control->pid))
 		return 0;
 	number = atomic_fetch_add(&control->count, 1);
 	if (number < control->from || number >= control->to)
 		return 0;
-	atomic_store(&control->address, of_program ? address - base : 0);
+	atomic_store(&control->address, of_object ? address - base : 0);
 	strncpy(control->name, name, sizeof(control->name) - 1);
 	atomic_fetch_add(&control->failed, 1);
 	return 1;

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #define INJECT_ENV "GPUSHARE_INJECT"
+/* A part of the name of the object whose calls count; without it the program itself. */
+#define INJECT_OBJECT_ENV "GPUSHARE_INJECT_OBJECT"
 
 enum inject_mode {
 	INJECT_FAIL,        /* the call fails with the error of calls.def */
@@ -19,14 +21,14 @@ enum inject_mode {
 
 struct inject {
 	_Atomic uint32_t armed;
-	uint32_t pid;             /* only calls of this process count */
-	uint32_t mode;            /* enum inject_mode */
-	uint32_t libraries;       /* calls that the program's libraries make count as well */
-	uint64_t from, to;        /* the calls of these numbers fail, counted from 0 */
+	uint32_t pid;       /* only calls of this process count; 0: of all that have the object */
+	uint32_t mode;      /* enum inject_mode */
+	uint32_t libraries; /* calls of all else in the process count as well */
+	uint64_t from, to;  /* the calls of these numbers fail, counted from 0 */
 	_Atomic uint64_t count;   /* calls so far */
 	_Atomic uint64_t failed;  /* of them failed */
 	_Atomic uint64_t address; /* where the last that failed returns to, from the beginning of
-				     the program's file; 0: to a library */
+				     the object's file; 0: to another object */
 	char name[32];            /* of the last that failed */
 };
 

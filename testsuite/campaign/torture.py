@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Make each call of a running gpushared fail in turn, and look whether it goes on as if nothing had been.
+"""Make each call of a running gpushared, or of the shim in a program, fail in turn, and look whether all goes on.
 
-usage: torture.py CONTROL PID [--mode fail|interrupted|short] [--lasting N] [--libraries] [--every N] [--from N] [--seconds N]
+usage: torture.py CONTROL PID [--shim INJECTOR] [--mode fail|interrupted|short] [--lasting N] [--libraries] [--every N]
+                  [--from N] [--seconds N] [--case WORD...]
 
   CONTROL  the file that the injector in the daemon has mapped (inject.h)
   PID      of the daemon
+  --shim INJECTOR  not the daemon's calls fail but the shim's, in ORDER WORD...
   --lasting N  so many calls from each number on fail, not one
   --every N    only each Nth call
   --seconds N  stop after so long, and say how far it came
 
 A session is what users do: two programs with reservations and launches, status, report. With the call failing, each part of it
 may fail, but ends; whatever it computes is right. After it the same session must go as usual, the daemon must be the same
-process, have as many descriptors as before, and nothing reserved. Its environment is that of testsuite/e2e/lib.sh; ORDER
-names the program.
+process, have as many descriptors as before, and nothing reserved. A program in which the shim's calls fail may fail as well,
+with what the driver would say; it ends by itself, by no signal, and computes nothing wrong. The environment is that of
+testsuite/e2e/lib.sh; ORDER names the program.
 """
 import argparse
 import ctypes
@@ -60,6 +63,13 @@ def program(partition):
                  os.environ["ORDER"], "many", "3")
 
 
+def case_of(injector, case):
+    """The program with the injector in it; it is armed by then."""
+    return {"the program": part("gpusharectl", "run", "--shares", "40", "--mem", "50M", "--partition", "low", "--", "env",
+                                "LD_PRELOAD=" + injector, "GPUSHARE_INJECT=" + sys.argv[1],
+                                "GPUSHARE_INJECT_OBJECT=/shim/", os.environ["ORDER"], *case)}
+
+
 def session():
     low, high = program("low"), program("high")
     return {"the low program": end(low), "the high program": end(high),
@@ -73,7 +83,7 @@ def complaints(parts, as_usual):
             found.append(f"{name} did not end: {output[-300:]}")
         elif status < 0:
             found.append(f"{name} ended by signal {-status}")
-        elif "FAILED" in output or "Traceback" in output:
+        elif "NOT OK" in output or "FAILED" in output or "Traceback" in output:
             found.append(f"{name} was wrong: {output[-300:]}")
         elif as_usual and status != 0:
             found.append(f"{name} failed afterwards: {output[-300:]}")
@@ -81,11 +91,12 @@ def complaints(parts, as_usual):
 
 
 class Torture:
-    def __init__(self, path, pid, mode, libraries):
+    def __init__(self, path, pid, injector, case, mode, libraries):
+        self.session = (lambda: case_of(injector, case)) if injector else session
         with open(path, "r+b") as file:
             self.control = Control.from_buffer(mmap.mmap(file.fileno(), ctypes.sizeof(Control)))
         self.pid = pid
-        self.control.pid, self.control.mode, self.control.libraries = pid, MODES[mode], libraries
+        self.control.pid, self.control.mode, self.control.libraries = 0 if injector else pid, MODES[mode], libraries
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.pid}/fd"))
@@ -109,7 +120,7 @@ class Torture:
     def count(self):
         """How many calls a session has."""
         self.arm(NEVER, NEVER)
-        parts = session()
+        parts = self.session()
         self.disarm()
         found = complaints(parts, True)
         if found:
@@ -136,13 +147,13 @@ class Torture:
 
     def once(self, first, lasting, descriptors):
         self.arm(first, first + lasting)
-        parts = session()
+        parts = self.session()
         self.disarm()
         where = f"{self.control.name.decode()} at 0x{self.control.address:x}" if self.control.failed else "none failed"
         found = complaints(parts, False)
         if not self.lives():
             return where, found + ["gpushared has ended"]
-        found += complaints(session(), True)
+        found += complaints(self.session(), True)
         left = self.settled(descriptors)
         if left:
             found.append(f"not as before: {left}")
@@ -153,6 +164,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("control")
     parser.add_argument("pid", type=int)
+    parser.add_argument("--case", nargs="+")
+    parser.add_argument("--shim")
     parser.add_argument("--mode", choices=MODES, default="fail")
     parser.add_argument("--lasting", type=int, default=1)
     parser.add_argument("--libraries", action="store_true")
@@ -160,7 +173,7 @@ def main():
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=3600)
     a = parser.parse_args()
-    torture = Torture(a.control, a.pid, a.mode, a.libraries)
+    torture = Torture(a.control, a.pid, a.shim, a.case, a.mode, a.libraries)
     session()
     calls = torture.count()
     descriptors = torture.descriptors()
