@@ -69,7 +69,7 @@ static int is_due(const char *name, uint32_t modes, const void *from)
 	int of_object = address >= base && address < end;
 	uint64_t number;
 
-	if (!control || !atomic_load(&control->armed) || !(modes >> control->mode & 1) ||
+	if (!control || !atomic_load(&control->on) || !(modes >> control->mode & 1) ||
 	    (!of_object && !control->libraries) || !end ||
 	    (control->pid && (uint32_t)syscall(SYS_getpid) != control->pid))
 		return 0;

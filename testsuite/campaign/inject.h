@@ -20,7 +20,7 @@ enum inject_mode {
 };
 
 struct inject {
-	_Atomic uint32_t armed;
+	_Atomic uint32_t on;
 	uint32_t pid;       /* only calls of this process count; 0: of all that have the object */
 	uint32_t mode;      /* enum inject_mode */
 	uint32_t libraries; /* calls of all else in the process count as well */

@@ -29,7 +29,7 @@ import time
 
 class Control(ctypes.Structure):
     """struct inject"""
-    _fields_ = [("armed", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("mode", ctypes.c_uint32),
+    _fields_ = [("on", ctypes.c_uint32), ("pid", ctypes.c_uint32), ("mode", ctypes.c_uint32),
                 ("libraries", ctypes.c_uint32), ("first", ctypes.c_uint64), ("to", ctypes.c_uint64),
                 ("count", ctypes.c_uint64), ("failed", ctypes.c_uint64), ("address", ctypes.c_uint64),
                 ("name", ctypes.c_char * 32)]
@@ -64,7 +64,7 @@ def program(partition):
 
 
 def case_of(injector, case):
-    """The program with the injector in it; it is armed by then."""
+    """The program with the injector in it; it is on by then."""
     return {"the program": part("gpusharectl", "run", "--shares", "40", "--mem", "50M", "--partition", "low", "--", "env",
                                 "LD_PRELOAD=" + injector, "GPUSHARE_INJECT=" + sys.argv[1],
                                 "GPUSHARE_INJECT_OBJECT=/shim/", os.environ["ORDER"], *case)}
@@ -108,20 +108,20 @@ class Torture:
         except OSError:
             return False
 
-    def arm(self, first, to):
+    def begin(self, first, to):
         self.control.count = self.control.failed = self.control.address = 0
         self.control.name = b""
         self.control.first, self.control.to = first, to
-        self.control.armed = 1
+        self.control.on = 1
 
-    def disarm(self):
-        self.control.armed = 0
+    def stop(self):
+        self.control.on = 0
 
     def count(self):
         """How many calls a session has."""
-        self.arm(NEVER, NEVER)
+        self.begin(NEVER, NEVER)
         parts = self.session()
-        self.disarm()
+        self.stop()
         found = complaints(parts, True)
         if found:
             sys.exit(f"nothing has failed yet, but {found[0]}")
@@ -146,9 +146,9 @@ class Torture:
         return last
 
     def once(self, first, lasting, descriptors):
-        self.arm(first, first + lasting)
+        self.begin(first, first + lasting)
         parts = self.session()
-        self.disarm()
+        self.stop()
         where = f"{self.control.name.decode()} at 0x{self.control.address:x}" if self.control.failed else "none failed"
         found = complaints(parts, False)
         if not self.lives():
