@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PRIORITY_REQUEST: a program's own word on its priority.  As with processes in Linux,
- * only root may raise it above what it has otherwise; for anybody else such a
- * priority request is ignored and the step's priority used (EffiSha, section 6.4).
+ * PRIORITY_REQUEST: a program requests a priority of its own. As with processes in Linux, only root
+ * may raise it. A request of anybody else for a higher priority is ignored, and the step's priority
+ * is used (EffiSha, section 6.4).
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/session/priority_request.h"
