@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Do the installed Slurm plugins belong to this daemon?  See installation.h. */
+/* Checks whether the installed Slurm plugins fit this daemon; see installation.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/installation.h"
 
