@@ -116,7 +116,7 @@ static void *entry_of(const char *symbol, void *driver)
 
 		if (atomic_compare_exchange_strong(&unlisted[i], &known, driver))
 			shim_log(
-				"%s is not among the known entry points: it waits while a kernel is held",
+				"%s is not a known entry point: its calls wait while a preemptible kernel is out",
 				symbol);
 		else if (known != driver)
 			continue;
@@ -124,7 +124,7 @@ static void *entry_of(const char *symbol, void *driver)
 	}
 	if (!atomic_flag_test_and_set(&said))
 		shim_log(
-			"%s and what is unknown beside it go to the driver, even while a kernel is held",
+			"%s and other unknown entry points go to the driver, even while a preemptible kernel is out",
 			symbol);
 	return driver;
 }

@@ -184,7 +184,7 @@ int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 	t->stopped = stopped != 0;
 	t->dirty = 1;
 	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
-	       stopped ? "stopped; others do not wait for it" : "goes on");
+	       stopped ? "stopped; other clients do not wait for it" : "goes on");
 	return 1;
 }
 

@@ -129,7 +129,7 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 	    now - t->found.requested_ns < gpu->o.evict_deadline_ns)
 		return;
 	t->late.since_ns = t->found.requested_ns;
-	say_late(gpu, "they may be behind one that was evicted", t->found.requested_ns, now);
+	say_late(gpu, "they may be queued behind an evicted kernel", t->found.requested_ns, now);
 }
 
 /* The client has left the GPU, or its remaining kernels are left behind: account for it, and tell

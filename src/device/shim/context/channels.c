@@ -230,7 +230,7 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 		pthread_mutex_unlock(&lock);
 		if (shim_patience_ends(&p, session)) {
 			shim_log(
-				"more streams have something to do than may while a kernel is held: that is not evicted now");
+				"more streams have work pending than may while a preemptible kernel is out: kernels that are out are no longer evicted");
 			pthread_mutex_lock(&lock);
 			return;
 		}

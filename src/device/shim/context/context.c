@@ -191,7 +191,7 @@ static void check_known(CUcontext ctx)
 	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx &&
 	    shim_say_uncommon(SHIM_UNCOMMON_CONTEXT))
 		shim_log(
-			"the current context changes without a call: it is asked for at each launch");
+			"the current context changes without a call that the shim sees: the driver is asked for it at each launch");
 }
 
 static void drop_cached(void)
@@ -241,7 +241,8 @@ struct shim_context *shim_context_current(struct shim_session *s)
 		c->ctx = ctx;
 		if (equip(c, s) < 0) {
 			c->image = NULL;
-			shim_notice("a CUDA context cannot be shared: its kernels run unmanaged");
+			shim_notice(
+				"a CUDA context cannot be shared, so its kernels run unmanaged; set GPUSHARE_LOG to see why");
 		}
 		c = publish(c);
 	}

@@ -57,7 +57,7 @@ static void keep_connection(struct agent *a)
 
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
-		shim_log("gpushared is gone");
+		shim_log("the connection to gpushared has ended");
 		/* no daemon is left to release a pre-enqueued launch */
 		gs_page_store(s->page->preenqueue, 0);
 		a->reconnect_step_ns = RECONNECT_NS;

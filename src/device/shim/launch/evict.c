@@ -90,7 +90,7 @@ static CUresult flush_limits(struct shim_evictor *e)
 							 0);
 	shim_fault_seen(e->limit_ctx, rc);
 	if (rc != CUDA_SUCCESS)
-		shim_log("%u resident limits could not be set: %d", e->nlimit, rc);
+		shim_log("%u eviction signals could not be sent: driver error %d", e->nlimit, rc);
 	e->nlimit = 0;
 	return rc;
 }
@@ -227,7 +227,8 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 			 gs_page_load(l->slot->leave_ns) / GS_NS_PER_US);
 		return;
 	}
-	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
+	shim_log("relaunch of %s failed and is tried again: driver error %d", l->kernel->code->name,
+		 rc);
 	shim_fault_seen(l->ctx, rc);
 	l->progress.retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))

@@ -61,7 +61,8 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		return CUDA_SUCCESS;
 	emulated = shim_emulated();
 	if (!emulated) {
-		shim_notice("evictions after block-tasks need the emulated device");
+		shim_notice(
+			"GPUSHARE_FORCE_EVICT_TASKS and GPUSHARE_FORCE_EVICT_SEED need the emulated device; use GPUSHARE_FORCE_EVICT_MS on a GPU");
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	l->as.transform->signal(l, &to);

@@ -87,8 +87,9 @@ static int equip(struct shim_context *c, int closed)
 	g = calloc(1, sizeof(*g));
 	shim_capture_relax(&mode);
 	if (!g || load(c, g) < 0) {
-		shim_log("context %p: no guarded kernels: no room, or the driver refuses",
-			 (void *)c->ctx);
+		shim_log(
+			"context %p: no guarded kernels here: there is no memory, or the driver refuses",
+			(void *)c->ctx);
 		free(g);
 		g = &cannot;
 	}

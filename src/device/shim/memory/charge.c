@@ -166,7 +166,8 @@ void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint
 	h = malloc(sizeof(*h));
 	if (!h) {
 		/* The bytes stay charged for ever: too much rather than too little. */
-		shim_log("no memory to remember %llu bytes", (unsigned long long)bytes);
+		shim_log("no memory to remember an allocation of %llu bytes, which stays charged",
+			 (unsigned long long)bytes);
 		return;
 	}
 	*h = (struct shim_held) {

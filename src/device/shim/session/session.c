@@ -185,7 +185,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		gs_page_store(s->page->grant, s->alone);
 	}
 	if (shim_upcalls->session_begins(s) < 0) {
-		gs_fail(&err, "it can have no thread more");
+		gs_fail(&err, "cannot start a thread; see ulimit -u");
 		goto fail;
 	}
 	return s;

@@ -84,7 +84,7 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 			REAL(cuModuleUnload)(v->module);
 	}
 	if (rc != CUDA_SUCCESS) {
-		shim_log("kernel %s: the driver does not take its variant: %d",
+		shim_log("kernel %s: the driver refuses its variant: error %d",
 			 r->kernel->code->name, rc);
 		free(v);
 		return NULL;

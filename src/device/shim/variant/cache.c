@@ -238,7 +238,7 @@ struct ptx_transformed *shim_cache_get(const struct shim_cache_key *key, shim_ca
 	if (file)
 		t = read_entry(file, len, &head, same, user, &damaged);
 	if (damaged)
-		shim_log("cache: %s is damaged: made anew", name);
+		shim_log("cache: %s is damaged and is made again", name);
 	free(file);
 	close(dir);
 	return t;

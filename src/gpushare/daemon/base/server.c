@@ -123,7 +123,9 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 	/* This daemon has the lock, so an existing socket belongs to a dead daemon. */
 	if (lstat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
-			return gs_fail(err, "%s is there and is no socket", path);
+			return gs_fail(
+				err,
+				"%s exists and is not a socket; remove it or change Socket=", path);
 		if (unlink(path) < 0)
 			return gs_fail_errno(err, "cannot remove the old %s", path);
 	}

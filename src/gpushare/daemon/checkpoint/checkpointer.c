@@ -152,7 +152,7 @@ int gs_checkpointer_check(const struct gs_config *c, struct gs_error *err)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return gs_fail(err, "%s is no program", path);
+		return gs_fail(err, "%s is not a program", path);
 	if (access(path, X_OK) < 0)
 		return gs_fail(err, "%s cannot be run: %s", path, strerror(errno));
 	return 0;

@@ -115,7 +115,7 @@ static void tell_news(struct gs_arbiter *a)
 	/* If the eventfd is full the loop has been notified already. */
 	if (gs_gpu_has_news(a->gpu) && write(a->o.news_fd, &one, sizeof(one)) < 0 &&
 	    errno != EAGAIN)
-		gs_log(GS_LOG_ERROR, "gpu %u: the event loop cannot be told: %s", a->o.index,
+		gs_log(GS_LOG_ERROR, "gpu %u: cannot notify the event loop: %s", a->o.index,
 		       strerror(errno));
 }
 
@@ -226,7 +226,7 @@ int gs_arbiter_start(struct gs_arbiter *a, struct gs_error *err)
 {
 	atomic_store(&a->over, 0);
 	if (gs_thread_start(&a->thread, STACK_BYTES, arbitrate, a) < 0)
-		return gs_fail_errno(err, "gpu %u: no thread", a->o.index);
+		return gs_fail_errno(err, "gpu %u: cannot start its arbiter thread", a->o.index);
 	a->runs = 1;
 	bind(a);
 	return 0;

@@ -142,7 +142,7 @@ int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct 
 	struct gs_memory *m = a->device->admission;
 
 	if (!a->bytes)
-		return gs_fail(err, "a reservation of no memory");
+		return gs_fail(err, "the reservation is 0 bytes");
 	if (a->bytes > a->device->memory)
 		return gs_fail(err,
 			       "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64 " MiB to reserve",

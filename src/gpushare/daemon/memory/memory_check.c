@@ -121,7 +121,7 @@ static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, 
 		gs_log(GS_LOG_WARN,
 		       "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
 		       " MiB are in use outside gpushare: %" PRIu64
-		       " MiB of the reservations are not there",
+		       " MiB of the reservations are not available",
 		       device->index, MIB(reserved), MIB(outside), MIB(gpu->total), MIB(missing));
 	if (!missing || missing >= device->missing + GROWN)
 		device->missing = missing;

@@ -124,7 +124,7 @@ uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now)
 		}
 		gs_memory_why(conn->step->alloc, why, sizeof(why));
 		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
-				     "no memory within %.1f s (MemoryWait): %s",
+				     "got no GPU memory within %.1f s (MemoryWait=): %s",
 				     (double)bound / 1e9, why);
 		gs_connection_close(conn);
 	}

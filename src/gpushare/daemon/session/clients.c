@@ -286,7 +286,7 @@ int gs_on_variant(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	if (v->made_of >= GS_MADE_OF_COUNT || v->since > GS_SINCE_MAX) {
-		gs_complain("%s: closed: VARIANT of what there is not", conn->who);
+		gs_complain("%s: closed: an invalid VARIANT message", conn->who);
 		return -1;
 	}
 	gs_command_variant(conn->device->arbiter, &conn->step->live, conn->registration.kernels, v);

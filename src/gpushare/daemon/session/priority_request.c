@@ -44,7 +44,7 @@ int gs_on_priority_request(struct gs_connection *conn, struct gs_msg *msg, int f
 	if (!conn->step || kind >= GS_PRIORITY_REQUEST_COUNT ||
 	    (kind == GS_PRIORITY_REQUEST_OWN && wanted > GS_PRIORITY_MAX)) {
 		gs_complain("%s: closed: %s", conn->who,
-			    conn->step ? "a request that there is not" :
+			    conn->step ? "an unknown priority request" :
 					 "PRIORITY_REQUEST before HELLO");
 		return -1;
 	}

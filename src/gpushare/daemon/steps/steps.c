@@ -142,7 +142,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "%u shares asked for: GPU %u has 1 to %u", info->shares,
 			       info->gpu, (*device)->shares);
 	if (info->step_id == GS_STEP_ANY)
-		return gs_fail(err, "a step needs a number of its own");
+		return gs_fail(err, "a step needs a step id of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
 	TAILQ_FOREACH (s, &d->steps, link)
