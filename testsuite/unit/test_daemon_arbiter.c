@@ -346,7 +346,7 @@ static void test_a_page_that_cannot_be(void **state)
 	gs_page_store(t.page[0]->slot[3].state, 77);
 	gs_page_request(t.page[0]);
 	live_expect_closed(dup(t.sock[0]));
-	live_await_log(l, "its page holds the state 77");
+	live_await_log(l, "its page has the invalid launch state 77");
 	launch(t.page[1], 0);
 	end_launch(t.page[1]);
 	two_go(&t);

@@ -247,7 +247,7 @@ static void test_impossible_page_is_closed(void **state)
 	gs_page_store(page->slot[5].state, 57);
 	live_doorbell(sock);
 	live_expect_closed(sock);
-	assert_int_equal(live_logged(l, "holds the state 57"), 1);
+	assert_int_equal(live_logged(l, "invalid launch state 57"), 1);
 	live_launch(good, other, 0, 0);
 	live_await(other, 0, GS_K_TORUN);
 	gs_page_unmap(page);

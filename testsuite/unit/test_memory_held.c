@@ -230,7 +230,7 @@ static void what_others_have_is_missed(void **state)
 	live_start(l);
 	own = live_local(l, 40, 0, "low", &job);
 	while (!live_logged(l, "gpu 0: 400 MiB are reserved, but 700 of 1000 MiB are in use "
-			       "outside gpushare: 100 MiB of the reservations are not there")) {
+			       "outside gpushare: 100 MiB of the reservations are not available")) {
 		assert_true(gs_clock_ns() < until);
 		usleep(10000);
 	}

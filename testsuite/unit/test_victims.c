@@ -70,8 +70,8 @@ static void refusals_say_why(void **state)
 	struct gs_victim c[] = { { 1, 3, MIB(300), MIB(290) }, { 2, 3, MIB(100), MIB(90) } };
 
 	(void)state;
-	refused(c, 2, 3, MIB(10), PLENTY, "nobody of lower priority");
-	refused(c, 0, 3, MIB(10), PLENTY, "nobody of lower priority");
+	refused(c, 2, 3, MIB(10), PLENTY, "no step of lower priority");
+	refused(c, 0, 3, MIB(10), PLENTY, "no step of lower priority");
 	refused(c, 2, 4, MIB(401), PLENTY, "400 of the 401 MiB");
 	refused(c, 2, 4, MIB(300), MIB(100), "MemoryPreemptHostLimit");
 	refused(c, 2, 4, MIB(400), MIB(300), "MemoryPreemptHostLimit");

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cuGetProcAddress: what the driver returns decides.  When its pointer is one
- * of the functions that must go through us, the program gets our symbol instead,
- * so versions and suffixes cannot mismatch.  When it is none of
- * those that entries.def lists, the program gets an entry that keeps the barrier rule:
- * unlisted means wait.
+ * cuGetProcAddress: the driver's answer decides. If its pointer is one of the functions that must
+ * pass through the shim, the program gets the shim's symbol instead, so versions and suffixes
+ * cannot mismatch. If it is none that entries.def lists, the program gets an entry that passes the
+ * driver-call barrier: an unknown function waits.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -14,17 +13,17 @@
 #include "device/shim/base/unlisted.h"
 #include "device/shim/base/wraps.h"
 
-/* Our exported symbols, whatever their prototypes: functions of ours, and those of forward.S. */
+/* The shim's exported symbols, whatever their prototypes: its functions, and those of forward.S. */
 #define ENTRY(name, kind, blocked) extern void shim_symbol_##name(void) __asm__(#name);
 #include "device/shim/base/entries.def"
 #undef ENTRY
 
 /*
- * Which of them the program must go through: every function of ours, and what
- * must not enter the driver while a kernel is held, or not without being counted
- * (the barrier rule), which is only forwarded otherwise.  The CUDA runtime gets every function by
- * its address: without the second its synchronous copies met the evicted kernel in the driver, and
- * its relaunch waited for them for ever.
+ * Which of them the program must use: every function of the shim, and every one that must not enter
+ * the driver while a preemptible kernel is out, or must be counted, and is only forwarded
+ * otherwise. The CUDA runtime gets every function by its address. Without the second kind its
+ * synchronous copies met the evicted kernel in the driver, and the relaunch waited for them for
+ * ever.
  */
 enum {
 	THROUGH_FORWARD_SAFE = 0,
@@ -65,8 +64,8 @@ static int is_listed(const void *driver)
 	return 0;
 }
 
-/* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2, "cuStreamQuery" of cuStreamQuery and
- * cuStreamQuery_ptsz. */
+/* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2; "cuStreamQuery" that of cuStreamQuery
+ * and cuStreamQuery_ptsz. */
 static int is_version_of(const char *entry_name, const char *symbol)
 {
 	size_t n = strlen(symbol);
@@ -77,9 +76,9 @@ static int is_version_of(const char *entry_name, const char *symbol)
 }
 
 /*
- * A version that entries.def does not list, or an address that is not the exported
- * symbol's, of a function that may be called while a kernel is held: it still
- * may. To query an event must not wait for the kernel before it.
+ * A version that entries.def does not list, or an address other than that of the exported symbol,
+ * of a function that may be called while a preemptible kernel is out. It may be called then, too:
+ * for example, querying an event must not wait for the kernel in front of it.
  */
 static int is_safe_by_name(const char *symbol)
 {
@@ -95,7 +94,7 @@ static int is_safe_by_name(const char *symbol)
 	return safe;
 }
 
-/* The driver's functions behind the wrappers; once there, one stays. */
+/* The driver's functions behind the entries of unlisted.h; never removed. */
 static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
 void *shim_barrier_target(unsigned int n)
@@ -104,9 +103,7 @@ void *shim_barrier_target(unsigned int n)
 				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
-/* Versions of a symbol are functions of their own; asked for again, one has the wrapper that it
- * had.
- */
+/* Each version of a symbol is a function of its own; asked for again, it gets the same entry. */
 static void *entry_of(const char *symbol, void *driver)
 {
 	static atomic_flag said = ATOMIC_FLAG_INIT;
@@ -116,7 +113,7 @@ static void *entry_of(const char *symbol, void *driver)
 
 		if (atomic_compare_exchange_strong(&unlisted[i], &known, driver))
 			shim_log(
-				"%s is not among the known entry points: it waits while a kernel is held",
+				"%s is not a known entry point: its calls wait while a preemptible kernel is out",
 				symbol);
 		else if (known != driver)
 			continue;
@@ -124,12 +121,12 @@ static void *entry_of(const char *symbol, void *driver)
 	}
 	if (!atomic_flag_test_and_set(&said))
 		shim_log(
-			"%s and what is unknown beside it go to the driver, even while a kernel is held",
+			"%s and other unknown entry points go to the driver, even while a preemptible kernel is out",
 			symbol);
 	return driver;
 }
 
-/* What the program gets for `*pfn`, the driver's answer. */
+/* Replaces `*pfn`, the driver's answer, by what the program gets. */
 static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 {
 	void *wrapper;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who hears of what: the one place that knows all rooms; see base/upcalls.h. */
+/*
+ * Which module is called for which event: the only place that knows all rooms; see base/upcalls.h.
+ */
 #define _GNU_SOURCE
 #include "device/shim/base/upcalls.h"
 #include "device/shim/context/barrier.h"
@@ -19,7 +21,8 @@
 
 static int session_begins(struct shim_session *s)
 {
-	shim_order_begin(); /* it is slower once the agent's thread is there */
+	/* first: it is slower once the agent's thread exists */
+	shim_order_begin();
 	shim_launch_init(s->page);
 	return shim_agent_start(s);
 }
@@ -52,7 +55,8 @@ static void context_ends(CUcontext ctx, int over)
 {
 	if (over)
 		shim_channels_destroyed(ctx);
-	/* What others have loaded between the two calls went with it, or is loaded again. */
+	/* What other threads have loaded between the two calls went with the context, or is loaded
+	 * again. */
 	shim_load_gone_context(ctx);
 }
 

@@ -9,7 +9,7 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
 
 	t->account.charged_ns = now;
-	if (!t->account.busy || t->stopped) /* a suspended job waits for nobody here */
+	if (!t->account.busy || t->stopped) /* a stopped process waits for nobody */
 		return;
 	t->p.usage->worked_ns = now;
 	t->p.usage->turnaround_ns += dt;
@@ -20,9 +20,10 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 }
 
 /*
- * A launch tells the mean so far, and what it took itself once that has been measured.  It is kept
- * for the event loop, which has the table; what is in the place of another kernel's lesson that has
- * not been fetched is told again by a later launch.
+ * A launch reports the mean time per block-task so far, and its own time once that has been
+ * measured. The lesson is kept until the event loop, which owns the table of learned times, fetches
+ * it. If the place holds another kernel's lesson that has not been fetched yet, this one is
+ * dropped; a later launch reports it again.
  */
 static uint64_t mixed(uint64_t old, uint64_t tpt_ps)
 {
@@ -63,7 +64,9 @@ static void book_end(struct gs_step_usage_kernel *k, const struct gs_slot_event 
 	k->tasks_ns += e->whole_ns;
 }
 
-/* As long as its launches do not tell what they take, the daemon says so of them. */
+/*
+ * While a kernel's launches do not report their time, the time that the polls have seen stands in.
+ */
 static void learn_from_seen(struct gs_gpu_client *t, const struct gs_slot_event *e)
 {
 	uint64_t *tpt_ps = &t->p.kernels->tpt_ps[e->kernel];
@@ -139,7 +142,7 @@ void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched)
 	t->account.told_launches = untold;
 }
 
-/* Numbers that a look has found: of the launches, those that were not told of before. */
+/* How many of these launches, which a poll has found, the client had not reported before. */
 static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 {
 	uint64_t told = launches < t->account.told_launches ? launches : t->account.told_launches;
@@ -163,7 +166,7 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspec
 		book_event(t, &inspect->event[i]);
 	if (!t->account.busy && inspect->launches)
 		usage->periods++;
-	/* A lone holder's kernels that came and went since the last look. */
+	/* Kernels of a lone holder that came and went between two polls. */
 	if (!t->account.busy && inspect->unseen_ns) {
 		uint64_t dt = now > since ? now - since : 0;
 		uint64_t ran = inspect->unseen_ns < dt ? inspect->unseen_ns : dt;

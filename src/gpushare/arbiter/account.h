@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a client's launches and its time with the GPU are booked as: the usage of its step. */
+/* Books a client's launches and its time with and without the GPU into the usage of its job step.
+ * All times are ns of the monotonic clock. */
 #ifndef GPUSHARE_ARBITER_ACCOUNT_H
 #define GPUSHARE_ARBITER_ACCOUNT_H
 
@@ -8,24 +9,26 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Time since the last charge: with the GPU it is active, without it waiting. */
+/* Books the time since the last charge: as active if the client had the GPU (has_gpu), else as
+ * waiting. */
 void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now);
 
 /*
- * Book launches of so many kernels that no look finds: they are short, and cannot be preempted
- * inside.  What they took is as long as their kernels' last launches that were not evictable, but
- * together no longer than it is since the last call.
+ * Books launches that no poll finds, because they are short and took no launch slot. They count as
+ * not evictable. Each is assumed to take as long as its kernel's last launch that was not
+ * evictable; together they are booked as no longer than the time since the last call.
  */
 void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked,
 			     size_t count, uint64_t now);
-/* With those it has made so many in all. */
+/* Makes the client's number of launches at least `launched`, which counts from its first launch.
+ * Launches that no poll has found are added to the usage. */
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
-/* Book what a look found; holds: it had the time slice since the last one. */
+/* Books what a poll has found. has_gpu: the client had the time slice since the last poll. */
 void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
 			   uint64_t now);
 
-/* Its kernels have left; they were told to at `since`. */
+/* The client's kernels left the GPU at `now`; they were told to at `since`. */
 void gs_gpu_client_evicted(struct gs_gpu_client *t, uint64_t since, uint64_t now);
 
 #endif

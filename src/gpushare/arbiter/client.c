@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a client is doing, how it compares, and the daemon's writes to its page; see client.h. */
+/*
+ * The state of one client, comparing clients, and the arbiter's writes to the page; see client.h.
+ */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/client.h"
 
@@ -8,12 +10,12 @@
 
 #include "common/clock.h"
 
-/* Longer than the pauses of most that come again and again. */
+/* Most programs that come back to the GPU do so within this time. */
 #define OF_LATE_NS (10 * GS_NS_PER_S)
 
 void gs_gpu_client_enter(struct gs_gpu_client *t, enum gs_phase phase)
 {
-	/* From each phase to which others, a bit for each. */
+	/* The allowed transitions: for each phase a bit for each phase that may follow. */
 	static const unsigned char to[] = {
 		[GS_WAITING] = 1u << GS_RUNNING,
 		[GS_STARTING] = 1u << GS_RUNNING | 1u << GS_LEAVING,
@@ -47,7 +49,8 @@ int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_cli
 
 int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 {
-	/* What has not started is behind a kernel that was evicted, where there is such a one. */
+	/* Where a launch was evicted or waits pre-enqueued, a launch that has not started is behind
+	 * it. */
 	return t->found.on_gpu || (t->found.off_gpu && !t->found.put_back);
 }
 
@@ -88,13 +91,14 @@ void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now)
 void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant)
 {
 	atomic_store(&t->p.page->grant, grant);
-	atomic_thread_fence(memory_order_seq_cst); /* before the slots are read */
+	/* The word must be visible before any slot is read. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 /*
- * Every state that the daemon writes is one that launch_state.def allows it to.  Read
- * first: an exchange takes the slot's cache line from the client's processor even
- * where nothing is to be done, and a page has 126 of them.
+ * The assertion checks that launch_state.def allows the daemon this transition. The state is read
+ * first because a failed exchange would still take the slot's cache line from the client's
+ * processor, and a page has 126 slots.
  */
 static int move(struct gs_slot *slot, uint32_t from, uint32_t to)
 {
@@ -118,8 +122,8 @@ int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t)
 }
 
 /*
- * A launch that waits in its stream already goes by being RUNNING.  Its client says so once, and is
- * asked no more: when the slot is READY again it has been evicted, and nothing is behind any wait.
+ * A pre-enqueued launch starts when its slot becomes RUNNING. The flag is cleared first: if the
+ * slot is READY again later, the launch has been evicted and no wait in the stream would start it.
  */
 static unsigned let_go(struct gs_slot *slot)
 {
@@ -137,16 +141,16 @@ unsigned gs_gpu_client_schedule(struct gs_gpu_client *t)
 		struct gs_slot *slot = &t->p.page->slot[i];
 
 		uint32_t state = gs_page_load(slot->state);
-		/* A launch waits for the first time with its thread, a relaunch is the agent's. */
+		/* A program's thread waits for a first launch; the agent waits for a relaunch. */
 		unsigned *whose = gs_page_load(slot->started) ? &agents : &launches;
 
-		/* An atomic exchange on each of the slots would take longer than all else. */
+		/* Reading first is cheaper than an atomic exchange on every slot. */
 		if (state == GS_K_READY)
 			*whose += let_go(slot);
 		/*
-		 * Queued behind another kernel, told to leave before it began:
-		 * without this each would start only to leave at once
-		 * (measured on an H200, rr: 3,000 short kernels took 3.9 s instead of 1.2).
+		 * The launch is queued behind another kernel and was told to leave before it
+		 * started. If it is not called back, it starts only to leave at once. (H200, rr:
+		 * 3,000 short kernels then took 3.9 s instead of 1.2.)
 		 */
 		if (state == GS_K_TOEVICT && !gs_page_load(slot->started))
 			agents += (unsigned)move(slot, GS_K_TOEVICT, GS_K_RUNNING);
@@ -154,7 +158,8 @@ unsigned gs_gpu_client_schedule(struct gs_gpu_client *t)
 	return agents ? UINT_MAX : launches;
 }
 
-/* Never believed beyond what matters: it only says how long to wait before the next may go. */
+/* The client's figure is used only to decide how long to wait before the next client may launch, so
+ * a wrong one does little harm. */
 static void add_leave(const struct gs_slot *slot, int told, uint64_t *leave_ns)
 {
 	uint64_t ns = told ? gs_page_load(slot->leave_ns) : 0;
@@ -171,7 +176,8 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 			     uint64_t *leave_ns)
 {
 	struct gs_page *page = t->p.page;
-	/* Read after the time slice was taken: who began to use a slot before that is seen. */
+	/* Read this after the time slice was taken, so that a slot that came into use before that
+	 * is included. */
 	unsigned put_off = 0, slots = gs_page_slots(page);
 
 	*evicted = 0;
@@ -179,7 +185,8 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 		struct gs_slot *slot = &page->slot[i];
 		uint32_t state = gs_page_load(slot->state);
 
-		/* Only we make a TORUN; the client makes RUNNING of it at any moment. */
+		/* Only the daemon writes TORUN, but the client may change it to RUNNING at any
+		 * moment. */
 		if (state == GS_K_TORUN && move(slot, GS_K_TORUN, GS_K_READY)) {
 			put_off++;
 			continue;
@@ -194,8 +201,8 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 			add_leave(slot, 0, leave_ns);
 			continue;
 		}
-		/* The order first, if it is not DONE by now: all that it is noted with is read
-		 * while it is on its way. */
+		/* Give the order before reading what it is recorded with: the order is then on its
+		 * way meanwhile. */
 		if (move(slot, GS_K_RUNNING, GS_K_TOEVICT)) {
 			(*evicted)++;
 			gs_watch_evicting(&t->watch, page, i, now);

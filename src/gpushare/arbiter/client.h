@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A client on a GPU: what it is doing, how it compares with others, and the daemon's writes to its
- * page. */
+/* One client of a GPU: what it is doing, how urgent it is compared with others, and the arbiter's
+ * writes to its page. Times are ns of the monotonic clock. */
 #ifndef GPUSHARE_ARBITER_CLIENT_H
 #define GPUSHARE_ARBITER_CLIENT_H
 
@@ -8,88 +8,94 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* It goes on to another phase. */
+/* Moves the client to another phase; asserts that the transition is allowed. */
 void gs_gpu_client_enter(struct gs_gpu_client *t, enum gs_phase phase);
 
-/* It has the time slice: as the holder, or beside the holder. */
+/* Has the client the time slice, as the holder or beside the holder? */
 static inline int gs_gpu_client_has_slice(const struct gs_gpu_client *t)
 {
 	return t->phase == GS_STARTING || t->phase == GS_RUNNING;
 }
 
-/* The same, or LEAVING: it has something on the GPU from a time slice that is just over.  It need
- * not be gpu->holder. */
+/* The same, but also true while the client is LEAVING: then its kernels may still be on the GPU,
+ * although its time slice is over. The client need not be gpu->holder. */
 static inline int gs_gpu_is_holder(const struct gs_gpu_client *t)
 {
 	return t->phase != GS_WAITING;
 }
 
-/* Is the holder on its way to the GPU? */
+/* Has the holder the time slice, but its quantum has not begun? */
 static inline int gs_gpu_is_starting(const struct gs_gpu *gpu)
 {
 	return gpu->holder && gpu->holder->phase == GS_STARTING;
 }
 
-/* The client of that id; NULL: there is none. */
+/* The client of that id, owned by the GPU; NULL: there is none. */
 struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
 
-/* Above 0: `a` is more urgent than `b`, below 0: less; 0: they are equals. */
+/* Above 0: `a` is more urgent than `b`; below 0: it is less urgent; 0: they are equals. */
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b);
 
-/* Has it launched something that has neither ended nor left, and is not behind what has left? */
+/* Has the client launched something that has neither ended nor left the GPU? What is queued behind
+ * an evicted kernel of the same client does not count. */
 int gs_gpu_client_is_out(const struct gs_gpu_client *t);
 
-/* It uses the GPU, or has in the last ten seconds and so will want it again. */
+/* Does the client use the GPU now, or has it in the last ten seconds? Then it will probably want
+ * the GPU again. */
 int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now);
 
-/* Does it want the GPU, or use it, as an equal of that one? */
+/* Is this client an equal of `of` (or `of` itself) that wants the GPU or uses it? */
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *of);
 
-/* Give or take the time slice, sequentially consistent (Dekker's handshake, see handover.c). */
+/* Gives (grant 1) or takes (0) the right to launch: writes the page's word, sequentially
+ * consistent, before any slot is read (Dekker's handshake, see handover.c). */
 void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant);
 
-/* Is something ready, and all of that in its stream already (GS_SLOT_PREENQUEUED)? */
+/* Is at least one launch READY, and does every READY launch wait in its stream already
+ * (GS_SLOT_PREENQUEUED)? */
 int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t);
 
 /*
- * READY -> TORUN, or RUNNING what is pre-enqueued, and back to RUNNING what has not begun to leave.
- * The caller rings for so many launches, as gs_page_doorbell_for() counts them: what is up to the
- * client's agent, which may sleep whoever else is awake, is more than any.
+ * Schedules what is READY: to TORUN, or straight to RUNNING if the launch is pre-enqueued. A launch
+ * that was told to leave before it started is called back (TOEVICT to RUNNING).
+ *
+ * Returns how many launches the caller must ring the doorbell for, in the meaning of
+ * gs_page_doorbell_for(): the number of program threads to wake, or UINT_MAX if the client's agent
+ * must be woken, whichever threads are awake.
  */
 unsigned gs_gpu_client_schedule(struct gs_gpu_client *t);
 
 /*
- * TORUN -> READY, and RUNNING -> TOEVICT for what can leave.  Returns how many
- * changed, *evicted how many of them must leave the GPU; the caller rings.
+ * Takes back what was scheduled (TORUN to READY) and tells what can leave to do so (RUNNING to
+ * TOEVICT). Returns how many slots changed; if any did, the caller rings the doorbell. *evicted:
+ * how many of them were told to leave.
  *
- * *leave_ns (raised, never lowered): how long the slowest of those takes to
- * leave by its own account, UINT64_MAX if one of them or a kernel that cannot
- * be told does not say.
+ * *leave_ns is raised, never lowered, to the time in ns that the slowest of the started launches
+ * takes to leave, as the client reports it; UINT64_MAX if one of them cannot leave or does not
+ * report a time.
  */
 unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *evicted,
 			     uint64_t *leave_ns);
 
-/*
- * Is everything that the last look found on its way out still out there?  Much
- * cheaper than a look; what came after that look is not asked for.
- */
+/* Is everything that the last poll found on the GPU, or on its way there, still there? Much cheaper
+ * than a poll. Launches that came later are not checked. */
 int gs_gpu_client_quiet(const struct gs_gpu_client *t);
 
-/* Launch what is READY, unless the client is barred. */
+/* Schedules what is READY and rings the doorbell, unless the client is barred. */
 void gs_gpu_client_go(struct gs_gpu_client *t);
 
-/* Do kernels of a less urgent client that cannot leave wait for this one?  It would go on beside
- * them without asking. */
+/* Has a less urgent client live kernels that cannot leave? Then this client keeps the time slice
+ * and launches beside them without asking. */
 int gs_gpu_client_stays_on(const struct gs_gpu_client *t);
 
-/* Nobody is left behind or has the time slice beside another while one client has the GPU for
- * itself. */
+/* May clients have the time slice beside the holder, and kernels be left behind? Not while a client
+ * is pinned. */
 static inline int gs_gpu_has_beside(const struct gs_gpu *gpu)
 {
 	return gpu->o.leave_most_ns && !gpu->pin.client;
 }
 
-/* For the trace: its time slice is over; it waits no longer. */
+/* For the trace: the client's time slice is over; its wait is over. */
 void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t now);
 void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now);
 

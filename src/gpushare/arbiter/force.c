@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Evictions that somebody asked for (gpusharectl run --force-evict-ms), to see
- * that a program survives them and what they cost: whoever has had the time slice for
- * its period is told to leave like anybody else, and gets the time slice back as soon as
- * it has left.  The policy does not hear of it, so it decides as it would have.
+ * Forced evictions (gpusharectl run --force-evict-ms) show that a program survives evictions and
+ * what they cost. A client that has had the time slice for its period is told to leave as in any
+ * eviction, and gets the time slice back as soon as it has left. The policy is not told, so it
+ * decides as it would have without this.
  */
 #include "gpushare/arbiter/force.h"
 
@@ -11,10 +11,8 @@
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
-/*
- * Is something of it at work that can leave, and nothing out that cannot?  That would be
- * waited for, for as long as it takes, and is no eviction.
- */
+/* Has the client started a kernel that can leave, and is nothing out that cannot? A kernel that
+ * cannot leave would have to be waited for until it ends, and that is no eviction. */
 static int can_leave(const struct gs_page *page)
 {
 	unsigned slots = gs_page_slots(page);
@@ -32,18 +30,19 @@ static int can_leave(const struct gs_page *page)
 	return at_work;
 }
 
-/* It has left.  As far as the scheduler knows it never did, unless somebody else has the time slice
- * by now. */
+/* The client has left. For the scheduler it is still running, unless another client has the time
+ * slice by now. */
 static void give_back(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->forced;
 
 	gpu->forced = NULL;
+	/* the client has nothing to do any more, or was stopped: the scheduler decides */
 	if (!t->task)
-		return; /* it was done, or has been stopped: the next decision is the scheduler's */
+		return;
 	if (gpu->holder || gpu->pin.client) {
 		gs_gpu_task_leave(t, now);
-		t->dirty = 1; /* a task again when it wants the GPU */
+		t->dirty = 1; /* the next poll makes it a task again if it wants the GPU */
 		return;
 	}
 	gs_handover_give(gpu, t, now);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Evictions that somebody asked for. */
+/* Forced evictions, which a job asks for (gpusharectl run --force-evict-ms). */
 #ifndef GPUSHARE_ARBITER_FORCE_H
 #define GPUSHARE_ARBITER_FORCE_H
 
@@ -7,8 +7,8 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Give the time slice back to whom it was taken from for the sake of it; take it where that is due.
- */
+/* Gives the time slice back to the client of a finished forced eviction, and begins a new forced
+ * eviction if one is due. Call it once per step; now: ns of the monotonic clock. */
 void gs_force_step(struct gs_gpu *gpu, uint64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU and its clients: they come and go, settings change, figures are asked for; see gpu.h. */
+/* Adding and removing clients, changing settings, and what reports ask for; see gpu.h. */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu.h"
 
@@ -46,7 +46,10 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	LIST_INSERT_HEAD(&gpu->clients, t, link);
 	LIST_FOREACH (other, &gpu->clients, link)
 		gs_page_store(other->p.page->only,
-			      0); /* the sooner they know, the less this one finds in front of it */
+			      /*
+			       * Tell them at once: then less is queued in front of the new client.
+			       */
+			      0);
 	if (!adopted)
 		return t;
 	t->dirty = 1;
@@ -84,7 +87,8 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 	if (gpu->leaving == t) {
 		gpu->leaving = NULL;
 		gpu->start.since = now;
-		gpu->start.beside = 1; /* how long a death takes says nothing of hand-overs */
+		/* the death of a client says nothing about the cost of hand-overs */
+		gpu->start.beside = 1;
 	}
 	if (gpu->pin.client == t)
 		gs_gpu_unpin(gpu);
@@ -180,7 +184,7 @@ int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 	t->stopped = stopped != 0;
 	t->dirty = 1;
 	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
-	       stopped ? "stopped; others do not wait for it" : "goes on");
+	       stopped ? "stopped; other clients do not wait for it" : "goes on");
 	return 1;
 }
 
@@ -202,7 +206,7 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t 
 		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 		return;
 	}
-	/* Another class: the next look makes it a task there. */
+	/* The priority decides its class here: the next poll makes it a task of that class. */
 	gs_gpu_task_leave(t, now);
 	t->dirty = 1;
 }
@@ -210,11 +214,11 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t 
 void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)
 {
 	if (t->p.class != class)
-		t->holder_state.joined = 0; /* its equals are others now */
+		t->holder_state.joined = 0; /* its equals change */
 	t->p.class = class;
 }
 
-/* Copy the options; the policy's name belongs to the caller's configuration. */
+/* Copies the options. The policy's name belongs to the caller, so it is copied as well. */
 static void keep_options(struct gs_gpu *gpu, const struct gs_gpu_options *options)
 {
 	gpu->o = *options;
@@ -305,7 +309,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	LIST_FOREACH (t, &gpu->clients, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
 		t->holder_state.joined = 0;
-		t->dirty = 1; /* the next look makes it a task again */
+		t->dirty = 1; /* the next poll makes it a task again */
 	}
 	return 0;
 }
@@ -335,7 +339,7 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 	const struct gs_gpu_client *t;
 	int rc = gs_trace_image(gpu->trace, image);
 
-	/* What goes on at the moment ends now in the picture. */
+	/* What is under way is drawn as ending now. */
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (rc == 0 && t->wait_since)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
@@ -359,7 +363,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
 }
 
-/* The GPU's policy is that of the tasks of no class, as device.c has them. */
+/* The GPU's own policy is the one of tasks without a class, as in device.c. */
 static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *status)
 {
 	struct gs_sched_class_status is;

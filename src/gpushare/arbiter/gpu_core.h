@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU and its clients from inside: the types that the files of this folder share. */
+/* The types that the files of this folder share: a GPU and its clients. Times are ns of the
+ * monotonic clock unless a comment says otherwise. */
 #ifndef GPUSHARE_ARBITER_GPU_CORE_H
 #define GPUSHARE_ARBITER_GPU_CORE_H
 
@@ -13,72 +14,76 @@
 
 struct gs_traced;
 
-/* It has not left by the deadline. */
+/* What is known of kernels that have not left by the deadline. */
 struct gs_late {
-	uint64_t since_ns; /* requested_ns of what was late the last time */
-	uint8_t untold;    /* and nobody has asked yet, see gs_gpu_client_overdue() */
-	uint8_t deaf; /* nothing of it is there, but it did not hear by the deadline, nor has since
-		       */
+	uint64_t since_ns; /* requested_ns of the launch that was last found late */
+	uint8_t untold;    /* gs_gpu_client_overdue() has not reported it yet */
+	/* nothing of the client was on the GPU, but it did not acknowledge the doorbell by the
+	 * deadline, nor has it since */
+	uint8_t deaf;
 };
 
-/* What the scheduler was told of its task last. */
+/* The progress that the scheduler was last told. */
 struct gs_task_told {
 	uint64_t nt, done, alone_ns;
 };
 
 struct gs_account {
-	uint8_t busy;           /* a busy period is being accounted */
-	uint64_t charged_ns;    /* up to here */
-	uint64_t untracked_ns;  /* up to here launches without a slot are booked */
-	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number
-				 */
+	uint8_t busy;          /* a busy period is under way */
+	uint64_t charged_ns;   /* time is booked up to here */
+	uint64_t untracked_ns; /* untracked launches are booked up to here */
+	/* launches that were booked because the client reported them (GS_MSG_UNTRACKED), beyond the
+	 * highest launch number that a poll has seen */
+	uint64_t told_launches;
 };
 
-/* When it has had nothing live. */
+/* The client's pauses, in which it had no live launch. */
 struct gs_pauses {
-	uint64_t ended_ns;              /* when that was last seen */
-	uint64_t gap_ns, gap_before_ns; /* from then until it was live again, the last two times; 0:
-					   not known */
+	uint64_t ended_ns; /* when a poll last found that it had become idle */
+	/* lengths of the last pause and of the one before; 0: not known */
+	uint64_t gap_ns, gap_before_ns;
 };
 
-/* What holders.c and usage.c know of a client; all zero: nothing. */
+/* What holders.c and usage.c know of a client; all zero at first. */
 struct gs_holder_state {
-	uint8_t held;   /* it is held back, since it is ahead */
-	uint8_t barred; /* MPS: it is its time slice at launching, and begins once what its equals
-			   have on the GPU is over */
-	uint64_t barred_ns;   /* since when */
-	uint8_t joined;       /* used_ns has begun */
-	uint64_t busy_ns;     /* when a look last found it with a launch under way, or found new
-				 launches, untracked ones too */
-	uint64_t short_ns;    /* when a look last found a short kernel of its on the GPU, and no
-				 long one */
-	uint64_t long_until;  /* until then it counts as one that has long kernels, or such of which
-				 nobody knows */
-	uint64_t stays_until; /* until then it counts as one whose kernels cannot leave, also
-				 between two of them */
-	uint64_t held_ns;     /* since then it is held back */
-	uint64_t told_ns; /* it has lost the time slice, and its kernels were told to leave then; 0:
-			     they were not, or have */
-	uint64_t free_until; /* until then it is not held back again */
-	double used_ns;      /* GPU time that it has had */
+	uint8_t held; /* it may not launch until its equals have caught up */
+	/* MPS: it is the holder by turn, but may not launch until what its equals have on the GPU
+	 * has ended */
+	uint8_t barred;
+	uint64_t barred_ns; /* when it was barred */
+	uint8_t joined;     /* its GPU time is being accounted in used_ns */
+	/* when a poll last found a launch under way, or new launches, untracked ones included */
+	uint64_t busy_ns;
+	/* when a poll last found a short kernel of this client on the GPU, and no long one */
+	uint64_t short_ns;
+	/* until then it counts as a client with long kernels, or with kernels of unknown length */
+	uint64_t long_until;
+	/* until then it counts as a client whose kernels cannot leave, also between two kernels */
+	uint64_t stays_until;
+	uint64_t held_ns; /* when it was last held back */
+	/* when its kernels were told to leave although others do not wait for that; 0: they were
+	 * not told, or have left */
+	uint64_t told_ns;
+	uint64_t free_until; /* it is not held back again before */
+	double used_ns;      /* GPU time that it has had, ns */
 };
 
 /*
- * Where a client stands.  Only gs_gpu_client_enter() changes it.
+ * What a client is doing. Only gs_gpu_client_enter() changes it.
  *
- *	WAITING    it has no time slice, and nothing of it is on the GPU but what was left behind
+ *	WAITING    it has no time slice; of its kernels only those left behind are on the GPU
  *	STARTING   it has been given the time slice, and its kernels are on their way to the GPU
- *	RUNNING    its quantum has begun; or it runs beside the holder (holders.h)
- *	LEAVING    it has lost the time slice, and has not left the GPU
+ *	RUNNING    its quantum has begun; or it has a time slice beside the holder (holders.h)
+ *	LEAVING    it has lost the time slice, and its kernels have not left the GPU yet
  *
- * The holder STARTS or RUNS.  At most one client STARTS, and one is LEAVING.
+ * The holder is STARTING or RUNNING. At most one client is STARTING, and at most one is LEAVING.
  */
 enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
 
-/* Its time slice. */
+/* A client's time slice. */
 struct gs_slice {
-	uint64_t since;      /* when it got it */
-	uint64_t idle_since; /* since then it has had nothing to do; 0: it is busy */
+	uint64_t since;      /* when it was given */
+	uint64_t idle_since; /* since when the client has had nothing to do; 0: it is busy */
 };
 
 struct gs_gpu_client {
@@ -86,73 +91,78 @@ struct gs_gpu_client {
 	struct gs_gpu_client_params p;
 	struct gs_gpu *gpu;
 	struct gs_watch watch;
-	struct gs_found found; /* by the latest poll of its page */
+	struct gs_found found; /* what the latest poll of its page found */
 	struct gs_late late;
-	uint32_t bad;       /* the page holds what cannot be */
-	uint32_t bad_state; /* such a value */
-	uint32_t requested; /* the page's word when it was last heard */
-	uint8_t dirty;      /* look at it in the next turn */
-	uint8_t task;       /* the scheduler knows it */
-	uint8_t stopped;    /* its process does not run (SIGSTOP, the freezer) */
+	uint32_t bad;       /* the page holds values that are no launch state */
+	uint32_t bad_state; /* one such value */
+	uint32_t requested; /* the page's request counter when it was last read */
+	uint8_t dirty;      /* the next step polls its page */
+	uint8_t task;       /* it is a task of the scheduler */
+	uint8_t stopped;    /* its process is stopped (SIGSTOP, the freezer) */
 	struct gs_task_told told;
 	struct gs_account account;
 	struct gs_pauses pauses;
 	struct gs_holder_state holder_state;
 	enum gs_phase phase;
-	struct gs_slice slice;    /* of a client that is not WAITING */
-	uint64_t wait_since;      /* WAITING: since then it is a task; 0: it is none */
-	struct gs_traced *traced; /* NULL: not in the trace */
+	struct gs_slice slice;    /* meaningful unless it is WAITING */
+	uint64_t wait_since;      /* since when it has been WAITING as a task; 0: it has not */
+	struct gs_traced *traced; /* NULL: the trace has no room for it */
 };
 
-/* What is configured, besides gs_gpu.o. */
+/* The configured settings that gs_gpu.o does not have. */
 struct gs_gpu_settings {
-	uint64_t handover_ns; /* gs_gpu.o has what was learned since */
+	uint64_t handover_ns; /* as configured; gs_gpu.o has the value learned since */
 	char policy[32];
-	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's; "": none */
+	char class_name[GS_SCHED_CLASSES_MAX][256]; /* of the scheduler's classes; "": none */
 };
 
-/* The latest hand-over, which says what one costs while the client that got the time slice is
- * STARTING. */
+/* The latest hand-over. While the client that got the time slice is STARTING, this measures what a
+ * hand-over costs. */
 struct gs_gpu_start {
-	uint64_t since; /* when nobody else was there any more: when the time slice was given, or
-			   later (gs_handover_overlap()) */
-	int beside;     /* a kernel of the holder was on the GPU by then, or could have been long
-			   since */
+	/* when the time slice was given, or later, when the last client had left
+	 * (gs_handover_overlap()) */
+	uint64_t since;
+	/* the new holder already had a kernel on the GPU then, or could have had for long, so this
+	 * hand-over is not measured */
+	int beside;
 };
 
-/* Of the client that is LEAVING, of which there is at most one. */
+/* About the client that is LEAVING; there is at most one. */
 struct gs_gpu_leave {
-	uint64_t since;     /* when it lost it */
-	uint64_t told_ns;   /* the latest order was written */
-	uint64_t polled_ns; /* the latest poll of all of its page; 0: none yet */
-	uint64_t takes_ns;  /* its kernels say that they take so long; UINT64_MAX: no idea */
-	uint32_t doorbell;  /* the client must have heard this one */
-	uint8_t evicting;   /* kernels were told to leave, not an idle turn taken */
-	uint8_t rung;       /* the client has been told that its time slice is over */
-	uint8_t stopping;   /* the scheduler waits for _stopped */
+	uint64_t since;     /* when it lost the time slice */
+	uint64_t told_ns;   /* when it was last told to leave */
+	uint64_t polled_ns; /* when its whole page was last polled; 0: not yet */
+	/* how long its kernels take to leave, by their own account; UINT64_MAX: not known */
+	uint64_t takes_ns;
+	uint32_t doorbell; /* the doorbell value that the client must have acknowledged */
+	uint8_t evicting;  /* kernels were told to leave; else it only lost an idle time slice */
+	uint8_t rung;      /* the doorbell was rung for it */
+	uint8_t stopping;  /* the scheduler waits for gs_sched_stopped() */
 };
 
-/* A client that has the GPU until it is unpinned, whatever the policy says (pin.c). */
+/* The client that keeps the GPU until it is unpinned, whatever the policy says (pin.c). */
 struct gs_gpu_pinned {
 	struct gs_gpu_client *client; /* NULL: nobody */
-	uint64_t seq[GS_PAGE_SLOTS];  /* what it had live as it got it: the launch's number + 1; 0:
-					 nothing */
-	int seen;                     /* seq is filled */
+	/* its live launches when it got the time slice: each launch's number + 1; 0: the slot had
+	 * none */
+	uint64_t seq[GS_PAGE_SLOTS];
+	int seen; /* seq has been filled in */
 };
 
 struct gs_gpu_figures {
 	uint64_t evictions, overdue;
-	struct gs_step_usage latency; /* of the evictions, whoever left; nothing else in it */
-	unsigned faults_said[GS_SCHED_CLASSES_MAX]; /* of the classes' policies, in the log already
-						     */
+	struct gs_step_usage latency; /* only its eviction latencies are used; of all clients */
+	/* contract violations of each class's policy that the log has already */
+	unsigned faults_said[GS_SCHED_CLASSES_MAX];
 };
 
-/* What the clients and the event loop are told, or will be. */
+/* What clients and the event loop have been told, or will be. */
 struct gs_gpu_loop {
-	enum gs_attended attended; /* as all pages say */
+	enum gs_attended attended; /* the value in all pages */
 	int news;                  /* gs_gpu_has_news() */
 	uint64_t poll_ns;          /* gs_gpu_poll_every() */
-	uint64_t again_ns; /* a client could not become a task, and is looked at again then; 0 */
+	uint64_t
+		again_ns; /* when to look again at a client that could not become a task; 0: none */
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 
@@ -162,19 +172,21 @@ struct gs_gpu {
 	struct gs_gpu_settings settings;
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_gpu_client) clients;
-	struct gs_gpu_client *holder; /* has the time slice; NULL: nobody */
+	struct gs_gpu_client *holder; /* the client with the time slice; NULL: nobody */
 	struct gs_gpu_start start;
-	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` says nothing */
+	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` is meaningless */
 	struct gs_gpu_leave leave;
-	uint64_t deadline;     /* of the last decision */
-	uint64_t accounted_ns; /* GPU time has been booked up to then (holders.c) */
-	uint8_t together; /* the holder's equals share the GPU, and the policy does not choose among
-			     them (holders.c) */
-	uint8_t apart;    /* MPS: equals take turns at launching (usage.h) */
-	struct gs_gpu_client *owed; /* is starved by the policy and gets the next turn; NULL: nobody
-				       (holders.c) */
-	struct gs_gpu_client
-		*forced; /* is leaving or has left, for no other reason than force_ns; NULL */
+	uint64_t deadline;     /* when the last decision must be revised */
+	uint64_t accounted_ns; /* GPU time is accounted up to here (usage.c) */
+	/* the holder's equals launch beside it, so the policy does not choose among them
+	 * (holders.c) */
+	uint8_t together;
+	uint8_t apart; /* MPS: equals take turns at launching (gs_usage_next()) */
+	/* a client that the policy has starved, and that gets the next time slice; NULL: none
+	 * (holders.c) */
+	struct gs_gpu_client *owed;
+	/* the client of a forced eviction under way (force.c); NULL: none */
+	struct gs_gpu_client *forced;
 	struct gs_gpu_pinned pin;
 	struct gs_gpu_figures figures;
 	struct gs_gpu_loop loop;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How clients' requests are heard; see gpu.h.
+ * How the arbiter notices clients' requests; see gpu.h.
  *
- * A client counts `requested` up and then reads `attended`, whether somebody has to be woken.
- * Whoever goes to sleep writes `attended` and then compares `requested` with what was heard, both
- * sequentially consistent: so either the client wakes the sleeper, or the sleeper sees that it has
- * asked.
+ * A client adds one to `requested` and then reads `attended`, which says whether it must wake
+ * somebody. A thread that is about to sleep writes `attended` and then compares `requested` with
+ * the value that it read before. Both are sequentially consistent, so either the client wakes the
+ * sleeper, or the sleeper sees the request.
  */
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/arbiter/usage.h"
 
-/* Whoever has used the GPU so shortly ago is about to use it again. */
+/* A client that used the GPU so recently is likely to use it again at once. */
 #define SHARED_NS (10 * GS_NS_PER_MS)
 
 int gs_gpu_hear(struct gs_gpu *gpu)

@@ -2,10 +2,11 @@
 /*
  * One step of a GPU's arbiter (gpu.h):
  *
- *	look    at the pages that may have changed (watch.c), tell the scheduler
- *	decide  who has the time slice; one client at a time may be on its way out
- *	act     give the time slice, or take it: grant = 0, then every RUNNING slot
- *	        that can leave -> TOEVICT, TORUN -> READY, and ring (handover.c)
+ *	poll    the pages that may have changed (watch.c), and tell the scheduler
+ *	decide  who gets the time slice; one client at a time may be LEAVING
+ *	act     give the time slice, or take it: write grant = 0, then change every
+ *	        RUNNING slot that can leave to TOEVICT and every TORUN slot to READY,
+ *	        and ring the doorbell (handover.c)
  */
 #include "common/log.h"
 #include "gpushare/arbiter/client.h"
@@ -17,12 +18,16 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/task.h"
 
-/* RUN, then KEEP; one more of each when a holder turns out to be idle. */
+/* A step mostly takes two decisions, RUN and then KEEP; each may be repeated once if a holder turns
+ * out to be idle. */
 #define DECISIONS_PER_STEP 4
 #define HANDOVER_STEP 32
-#define HANDOVER_RANGE 16 /* times what was configured, either way: that may be of another GPU */
+/* The learned cost stays within this factor of the configured one, which may be another GPU's. */
+#define HANDOVER_RANGE 16
 
-/* Whom the scheduler has chosen, or an equal that its policy has starved. */
+/*
+ * The client that the scheduler has chosen, or instead of it an equal that the policy has starved.
+ */
 static struct gs_gpu_client *next_of(struct gs_gpu *gpu, uint64_t id)
 {
 	struct gs_gpu_client *t = gs_gpu_find(gpu, id), *owed = gpu->owed;
@@ -31,7 +36,7 @@ static struct gs_gpu_client *next_of(struct gs_gpu *gpu, uint64_t id)
 	return t && owed && owed->task && gs_gpu_client_compare(owed, t) == 0 ? owed : t;
 }
 
-/* One decision carried out; 1 if another may follow at once. */
+/* Takes one decision and carries it out. Returns 1 if another may follow at once. */
 static int decide(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_decision d;
@@ -68,15 +73,14 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 		return 0;
 	}
 	gs_sched_started(gpu->sched, t->p.id, now);
-	return 1; /* its quantum has begun: the next decision says when it ends */
+	return 1; /* its quantum has begun, and the next decision says when it ends */
 }
 
 /*
- * What a hand-over is taken to cost follows what is seen: a kernel that was
- * there well before makes it less, one that is not there by then makes it more.
- * Not the times themselves: the daemon looks when it expects something, so they
- * would follow the expectation.  A client that is slow for reasons of its own, or
- * claims to be, changes it little.
+ * Learns what a hand-over costs. A kernel that was on the GPU well before the expected time lowers
+ * the expectation, one that was not there in time raises it. The measured times themselves are not
+ * used: the arbiter polls when it expects something, so they would follow the expectation. Each
+ * hand-over changes it little, since a client may be slow for its own reasons, or claim to be.
  */
 static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
@@ -93,9 +97,9 @@ static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 }
 
 /*
- * The hand-over is nobody's quantum: the holder's begins once nobody else is on
- * the GPU and a kernel of its is, or after the time that a hand-over should take.  1 if
- * nobody is starting any more.
+ * A hand-over belongs to nobody's quantum. The holder's quantum begins when no other client is on
+ * the GPU and one of its own kernels is, or after the time that a hand-over should take. Returns 1
+ * if no client is STARTING any more.
  */
 static int starting_over(struct gs_gpu *gpu, uint64_t now)
 {
@@ -107,7 +111,9 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 			(!t->found.on_gpu && now - gpu->start.since < gpu->o.sched.handover_ns)))
 		return 0;
 	gs_gpu_client_enter(t, GS_RUNNING);
-	/* What was there before the other one had left says nothing of hand-overs. */
+	/*
+	 * Kernels that were there before the other client had left tell nothing about hand-overs.
+	 */
 	if (t->task && !gpu->start.beside)
 		learn_handover(gpu, t->found.on_gpu != 0, now - gpu->start.since);
 	if (t->task)
@@ -117,26 +123,28 @@ static int starting_over(struct gs_gpu *gpu, uint64_t now)
 
 /* ---- the time slice -------------------------------------------------------- */
 
-/* Pages are read when their client rang, holds the time slice, or has kernels that may end. */
+/* Polls a client's page if the client made a request, has the time slice, or has kernels that may
+ * end. */
 static void poll_all(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
-	/* The holder first: it must be a task before anybody is compared with it. */
+	/* The holder comes first: it must be a task before others are compared with it. */
 	if (gpu->holder)
 		gs_gpu_poll(gpu->holder, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != gpu->holder && t != gpu->leaving &&
 		    (t->dirty || t->found.on_gpu || t->found.off_gpu || gs_gpu_client_has_slice(t)))
 			gs_gpu_poll(t, now);
-	/* What the holder does with its idle turn depends on who waits. */
+	/* Whether an idle holder keeps the time slice depends on who waits. */
 	gs_gpu_task_check_idle(gpu, now);
 }
 
 /*
- * What the others are to this client's launches.  Of kernels that cannot leave few are queued where
- * a more urgent client may come at any moment, or where all run beside each other on the
- * multiprocessors and who has queued more gets more of them.
+ * What the page says of contention by others. A client should queue only few kernels that cannot
+ * leave in two cases: a more urgent client may come at any moment, or all clients' kernels run
+ * beside each other on the multiprocessors (MPS), where a client that has queued more gets more of
+ * them.
  */
 static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
 				    uint64_t now)
@@ -159,9 +167,10 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) &&
 			 gs_gpu_client_uses(other, now);
 		/*
-		 * Its end must be seen: at once where the other's kernels are evicted for it. Where
-		 * they stay beside it, markers would only make it slower, and the other goes on in
-		 * its pauses.
+		 * The end of this client's kernels must be seen. If the other client's kernels are
+		 * evicted for this one, it must be seen at once, so every launch needs a slot. If
+		 * they stay beside it, markers would only slow this client down, and the other one
+		 * uses its pauses anyway.
 		 */
 		if ((t == gpu->holder && waits) ||
 		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now))) {
@@ -175,9 +184,9 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 }
 
 /*
- * Who has used the GPU of late will want it again: a kernel launched now
- * should leave quickly then, and claims its block-tasks in smaller portions.  So should
- * one that is to be evicted for the sake of it.
+ * Tells every client about the others. A client that used the GPU lately will want it again. So a
+ * kernel that is launched now should be able to leave quickly, and claims its block-tasks in
+ * smaller portions; likewise a kernel that is to be evicted for another client.
  */
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
@@ -227,8 +236,8 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 	if (again && again < next)
 		next = again;
 
-	/* While several run beside each other the end of a kernel matters only to whoever waits for
-	 * all of them. */
+	/* While several clients launch beside each other, the end of a kernel matters only to a
+	 * client that waits for all of them. */
 	if (gs_holders_share(gpu))
 		end = gs_polling_waiting(gpu, now);
 	else
@@ -241,7 +250,7 @@ uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 	if (now >= gpu->loop.again_ns)
 		gpu->loop.again_ns = 0;
 	poll_all(gpu, now);
-	if (gpu->o.clock) /* the looks may have taken as long as an eviction does */
+	if (gpu->o.clock) /* polling may have taken as long as an eviction does */
 		now = gpu->o.clock();
 	if (gpu->leaving && !gs_handover_drain(gpu, now) && !gpu->holder &&
 	    !gs_handover_overlap(gpu, now))
@@ -253,7 +262,7 @@ uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 	     i++) {
 		struct gs_gpu_client *t;
 
-		/* Whoever was just drained may be runnable again. */
+		/* A client that has just left may want the GPU again. */
 		LIST_FOREACH (t, &gpu->clients, link)
 			if (t->dirty)
 				gs_gpu_poll(t, now);

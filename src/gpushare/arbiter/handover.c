@@ -2,10 +2,9 @@
 /*
  * Giving and taking the time slice; see handover.h.
  *
- * Taking it is Dekker's handshake: the client writes RUNNING and then
- * reads `grant`, the daemon writes `grant` and then reads the slots, both
- * sequentially consistent.  Whoever launched past the check is therefore seen,
- * at the latest, by the sweep that every look at a draining client repeats.
+ * Taking it is Dekker's handshake. The client writes RUNNING and then reads `grant`; the daemon
+ * writes `grant` and then reads the slots; both are sequentially consistent. A launch that slipped
+ * through is found by the sweep, which is repeated at each poll of a LEAVING client.
  */
 #include "gpushare/arbiter/handover.h"
 
@@ -16,17 +15,18 @@
 #include "gpushare/arbiter/holders.h"
 #include "gpushare/arbiter/task.h"
 
-/* A client on its way out may have launched past the check: all of its page is read so often. */
+/* A LEAVING client may still have launched before it noticed, so its whole page is polled this
+ * often. */
 #define FULL_POLL_NS (20 * GS_NS_PER_US)
-/* In the middle of block-tasks that should leave: they are switched away from and back to. */
+/* How much longer block-tasks take if the driver switches away from them and back, at most. */
 #define INTERRUPTED_NS (2 * GS_NS_PER_MS)
-/* Besides twice the time that it takes, a kernel that may be behind an evicted one has this long to
+/* A kernel that may be queued behind an evicted one gets twice its own time and this much more to
  * end. */
 #define BEHIND_NS (20 * GS_NS_PER_MS)
 /*
- * While what was late once has not left, its client is given a hundredth of the deadline: its
- * other kernels are to leave, too, but else the others would have one quantum in
- * each EvictDeadline for as long as it lives.
+ * If a kernel was late once and has still not left, its client's later evictions get only this part
+ * of the deadline. Its other kernels should leave too, but otherwise the others would get one
+ * quantum per EvictDeadline for as long as that kernel lives.
  */
 #define STUCK_SHARE 100
 
@@ -56,29 +56,29 @@ static void wake_leaving(struct gs_gpu *gpu)
 }
 
 /*
- * What seems to be left on the GPU may in fact be behind a kernel of the same client that has
- * left: another thread of it can enqueue something between the mark "started" of a
- * launch and its kernel, and that, an operation of the legacy default stream or a
- * wait for an event, can be behind the other one's hold.  It ends once that one has
- * had its time slice again, so it is not waited for for longer than it could take.
- * (One that does run is then beside the next client for the rest of its time.)
+ * What seems to be on the GPU may in fact be queued behind an evicted kernel of the same client.
+ * Between the "started" marker of a launch and its kernel another thread can enqueue something that
+ * waits for that evicted kernel, such as an operation of the legacy default stream or a wait for an
+ * event. Such a launch ends only after the client has had its next time slice, so it is not waited
+ * for any longer than it could take. (If it does run after all, it runs beside the next client for
+ * the rest of its time.)
  */
 static int behind(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
-	/* The order may be younger than the look that it is judged by. */
+	/* The order may have been given after the poll that this judges. */
 	uint64_t waited = now > gpu->leave.told_ns ? now - gpu->leave.told_ns : 0;
 
 	return t->found.put_back && t->found.on_gpu == t->found.staying && waited > BEHIND_NS &&
 	       waited - BEHIND_NS > 2 * t->found.staying_ns;
 }
 
-/* Nothing of the client is on the GPU, and nothing can get there. */
+/* Is nothing of the client on the GPU, and can nothing get there? */
 static int drained(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
 	uint32_t heard = gs_page_load(t->p.page->heard);
 
 	if (t->stopped)
-		return 1; /* it cannot hear; what it has there leaves when it goes on */
+		return 1; /* it cannot react; what it has on the GPU leaves when it continues */
 	if (t->found.on_gpu && !behind(gpu, t, now))
 		return 0;
 	return !t->found.off_gpu || (int32_t)(heard - gpu->leave.doorbell) >= 0;
@@ -91,8 +91,8 @@ static void say_late(const struct gs_gpu *gpu, const char *and_so, uint64_t sinc
 	       (unsigned long long)((now - since) / GS_NS_PER_MS), and_so);
 }
 
-/* Is what is late now what was late before: the same launch, or a client that has not heard since?
- */
+/* Is it the same as last time that is late: the same launch, or a client that has not acknowledged
+ * the doorbell since? */
 static int late_again(const struct gs_gpu_client *t)
 {
 	return t->found.on_gpu ?
@@ -119,7 +119,7 @@ static int overdue(struct gs_gpu *gpu, uint64_t now)
 	return 1;
 }
 
-/* Nobody waits for it long, but it may have been so for long. */
+/* Others do not wait long for such a kernel, but the state may have lasted for long: log it. */
 static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
@@ -129,17 +129,19 @@ static void say_behind(const struct gs_gpu *gpu, uint64_t now)
 	    now - t->found.requested_ns < gpu->o.evict_deadline_ns)
 		return;
 	t->late.since_ns = t->found.requested_ns;
-	say_late(gpu, "they may be behind one that was evicted", t->found.requested_ns, now);
+	say_late(gpu, "they may be queued behind an evicted kernel", t->found.requested_ns, now);
 }
 
-/* It has left the GPU, or what is there stays behind: account for it, tell the scheduler. */
+/* The client has left the GPU, or its remaining kernels are left behind: account for it, and tell
+ * the scheduler. */
 static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 {
 	struct gs_gpu_client *t = gpu->leaving;
 
 	gs_gpu_client_charge(t, 1, now);
 	if (gpu->leave.evicting && has_left) {
-		/* It may have left in the time slice that told it to. */
+		/* The client may have left in the very step that told it to, so `now` may be too
+		 * old. */
 		gs_gpu_client_evicted(t, gpu->leave.since, gpu->o.clock ? gpu->o.clock() : now);
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since,
 			     gpu->leave.told_ns);
@@ -150,7 +152,8 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	gs_gpu_client_enter(t, GS_WAITING);
 	gpu->leaving = NULL;
 	gpu->start.since = now;
-	/* Whoever was given its time slice that early has had part of its way to the GPU by now. */
+	/* A client that got its time slice before this one had left has covered part of its way to
+	 * the GPU already. */
 	gpu->start.beside = !has_left || (gpu->holder && gpu->holder->found.on_gpu);
 	if (t->task && (!t->found.queued || t->stopped))
 		gs_gpu_task_leave(t, now);
@@ -158,10 +161,10 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
 	if (t->task)
 		t->wait_since = now;
-	t->dirty = 1; /* a slot that became READY meanwhile makes it a task */
+	t->dirty = 1; /* a slot that became READY meanwhile makes it a task again */
 }
 
-/* What the latest look at the client on its way out found is all that has to go. */
+/* Did the latest poll of the LEAVING client find everything that has to leave? */
 static int is_all_seen(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 {
 	return gpu->leave.polled_ns && !t->found.off_gpu && t->found.on_gpu && !t->stopped;
@@ -183,7 +186,8 @@ int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
 		wake_leaving(gpu);
 	gs_gpu_poll(t, now);
 	gpu->leave.polled_ns = now;
-	/* What has not started may still start until the client has heard. */
+	/* A launch that has not started may still start until the client has acknowledged the
+	 * doorbell. */
 	if (t->found.off_gpu && !gpu->leave.rung)
 		wake_leaving(gpu);
 	gpu->leave.evicting |= evicted != 0;
@@ -217,12 +221,12 @@ int gs_handover_take(struct gs_gpu *gpu, int stopping, uint64_t now)
 	gpu->leave.since = gpu->leave.told_ns = now;
 	gpu->leave.polled_ns = 0;
 	gpu->leave.takes_ns = 0;
-	/* The order first: what it is told now is what everybody waits for. */
+	/* Gives the order at once, since everybody waits for what it makes leave. */
 	return gs_handover_drain(gpu, now) || gs_handover_overlap(gpu, now);
 }
 
-/* Is somebody next whose launches are all in their streams already (GS_SLOT_PREENQUEUED), each
- * client with a context of its own? */
+/* Are the launches of the next client all in their streams already (GS_SLOT_PREENQUEUED), where
+ * each client has a context of its own? */
 static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
@@ -235,10 +239,10 @@ static int is_next_preenqueued(const struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
- * What is pre-enqueued has no way to the GPU that could pass in the meantime.  Let go 8 us before
- * the last one should have left it was there in the middle of that one's block-tasks in 1 of 16
- * cases, which were seen to leave 1.4 ms later (H200); of launches made by then in 1 of 302.  So
- * long that one is waited for.
+ * A pre-enqueued launch reaches the GPU at once, so no time of its way can overlap with the last
+ * block-tasks. When such launches were released 8 us before the last client should have left, 1 of
+ * 16 ran in the middle of that client's block-tasks, which then ended 1.4 ms later (H200); of
+ * launches made at that moment it was 1 of 302. So wait up to that long for the client to leave.
  */
 static int is_worth_waiting_for(const struct gs_gpu *gpu, uint64_t now)
 {

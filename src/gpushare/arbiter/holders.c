@@ -9,21 +9,22 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-/* A prediction that is so many times leave_within off is none: a kernel has changed, or its
- * client's page says what is not so. */
+/* A kernel that takes this many times leave_most_ns to leave was predicted wrongly: the kernel has
+ * changed, or its client's page is wrong. */
 #define LATE_TIMES 10
 /*
- * So far behind an equal that takes turns with it, a client is starved by the policy.  The default
- * is to be fair; a policy that was named is let to do what it is for, within bounds.
+ * How far behind an equal a client must be to count as starved by the policy, ns. The default
+ * policy is to be fair. A policy that the administrator chose may do what it is for, within the
+ * larger bound.
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are looked at while several have the time slice, and while one of them is
- * held back. */
+/* How often the pages are polled while several clients have the time slice, while one is held back,
+ * and while one is barred. */
 #define POLL_NS (1 * GS_NS_PER_MS)
 #define HELD_POLL_NS (100 * GS_NS_PER_US)
 #define BARRED_POLL_NS (20 * GS_NS_PER_US)
-/* What an equal has left on the GPU is waited for so long at most. */
+/* A barred holder waits at most this long for what its equals have left on the GPU. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
 
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
@@ -105,7 +106,7 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_go(t);
 }
 
-/* What it has on the GPU and can leave is told to. */
+/* Tells what the client has on the GPU and can leave to do so. */
 static void clear_out(struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t leave_ns = 0;
@@ -164,14 +165,14 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
-	/* It waits for its time slice at launching, which is not the policy's to give: another
-	 * quantum. */
+	/* The equal waits for its turn at launching, which the policy does not give: the holder
+	 * gets another quantum. */
 	gs_sched_stopped(gpu->sched, holder->p.id, now);
 	gs_sched_started(gpu->sched, holder->p.id, now);
 	return 1;
 }
 
-/* Do the equals of this one share the GPU?  They do if several have something to do, and one of
+/* Do the equals of this client share the GPU? They do if several have something to do and one of
  * them has kernels that cannot leave. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
@@ -188,9 +189,9 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 }
 
 /*
- * Of whom nobody would wait for the kernels has the time slice for good beside `of`: a more urgent
- * client, and an equal.  It launches without asking, and the looks that follow each other closely
- * find what it does.
+ * May this client have the time slice beside `of` until further notice? Yes, if `of` has kernels
+ * that cannot leave, which this client would not wait for, and this client is more urgent or an
+ * equal. It then launches without asking; the frequent polls find what it does.
  */
 static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together,
 		      uint64_t now)
@@ -202,7 +203,7 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
 }
 
-/* An equal that is to wait: for its time slice at launching, or for one that is behind it. */
+/* Must this equal wait: for its turn at launching, or because it is ahead of another one? */
 static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *least,
 		 const struct gs_gpu_client *launcher, uint64_t now)
 {
@@ -211,7 +212,7 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
 }
 
-/* Has an equal something on the GPU that is left of its time slice at launching? */
+/* Has an equal something on the GPU that is left from its turn at launching? */
 static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	const struct gs_gpu_client *t;
@@ -223,8 +224,8 @@ static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *
 	return 0;
 }
 
-/* The holder is to wait: another is the holder from now on, and this one is beside it, for the
- * moment. */
+/* If the holder must wait, makes another client the holder; the old one has the time slice beside
+ * it until the loop in gs_holders_step() revokes it. */
 static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 			 struct gs_gpu_client *launcher, uint64_t now)
 {
@@ -241,7 +242,8 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 	gs_holders_swap(gpu, next, now);
 }
 
-/* What was left there is over, or lasts too long to wait for it. */
+/* Lets a barred client launch once what its equals had left on the GPU has ended, or has lasted too
+ * long to wait for. */
 static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_gpu_client *launcher,
 		  uint64_t now)
 {
@@ -258,9 +260,9 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 }
 
 /*
- * A kernel that was told to leave and has not by the deadline is stuck, whoever has the time slice
- * by now; under MPS so is any other that stays for so long while its client has lost the time
- * slice.
+ * Since when a kernel of this client is stuck: it was told to leave and has not by the deadline.
+ * Under MPS any other kernel counts as well that stays for so long while its client has lost the
+ * time slice. 0: none is.
  */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
@@ -305,7 +307,7 @@ static int is_evicting(const struct gs_gpu_client *t)
 	return 0;
 }
 
-/* Those that were told to leave have left, while others ran. */
+/* If all kernels that were told to leave while others ran have left, counts an eviction. */
 static void find_end(struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t since = t->holder_state.told_ns;
@@ -316,7 +318,7 @@ static void find_end(struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_evicted(t, since, now);
 }
 
-/* Without the time slice: what is there and can leave does. */
+/* For a client without the time slice: tells what can leave to do so. */
 static void check_holder(struct gs_gpu_client *t, uint64_t now)
 {
 	find_end(t, now);

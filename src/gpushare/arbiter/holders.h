@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Several clients may have the GPU's turn at once.
+ * Several clients may have the GPU's time slice at once.
  *
- * Most kernels of libraries cannot leave the GPU once they are there, and nobody waits for those:
- * the driver (or, under MPS, the hardware) shares the GPU better than we would by waiting.  So a
- * kernel that cannot leave within gs_gpu_options.leave_most_ns is left behind when its client loses
- * the time slice, and the next client launches beside it.  And equals of which one has such kernels
- * do not take turns: one of them is the holder, for the scheduler and for everybody else who asks,
- * and the others have the time slice beside it.  A more urgent client also keeps the time slice,
- * even while it does nothing, as long as a less urgent one's kernels that cannot leave have the
- * GPU: its next launch need not ask.
+ * Most kernels of libraries cannot leave the GPU once they run. Others do not wait for them: the
+ * driver (or, under MPS, the hardware) shares the GPU better than waiting would. So a kernel that
+ * cannot leave within gs_gpu_options.leave_most_ns is left behind when its client loses the time
+ * slice, and the next client launches beside it. Likewise equals do not take turns if one of them
+ * has such kernels: one of them is the holder, as the scheduler knows it, and the others have a
+ * time slice beside it. A more urgent client also keeps its time slice, even while it is idle, as
+ * long as kernels of a less urgent client that cannot leave are on the GPU: then its next launch
+ * need not ask.
  *
- * Who is ahead of its equals in GPU time per share is held back for a while, so nobody among equals
- * starves.  That account is kept in usage.c.
+ * A client that has had more GPU time per share than its equals is held back for a while, so that
+ * none of them starves. usage.c keeps that account.
+ *
+ * Times are ns of the monotonic clock.
  */
 #ifndef GPUSHARE_ARBITER_HOLDERS_H
 #define GPUSHARE_ARBITER_HOLDERS_H
@@ -21,46 +23,47 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Has the client kernels on the GPU that are left behind when it loses the time slice?  So are
- * those that should have left long since. */
+/* Has the client kernels on the GPU that are left behind when it loses the time slice? That
+ * includes kernels that should have left long ago. */
 int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *client, uint64_t now);
 
-/* Are the client's kernels such as cannot leave, by what it has now or had in the last 10 ms?  0
- * while nobody is left behind. */
+/* Does the client have kernels that cannot leave, now or in the last 10 ms? Always 0 while kernels
+ * are not left behind at all. */
 int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
 
-/* Its kernels have been told to leave and nobody waits for that. */
+/* The client's kernels were told to leave at `now`, and others do not wait for that. */
 void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
 
 /* Has this client the time slice beside the holder? */
 int gs_holders_is_beside(const struct gs_gpu_client *client);
 
-/* Has anybody, or will a client that is barred? */
+/* Has any client the time slice beside the holder, or is the holder barred? */
 int gs_holders_share(const struct gs_gpu *gpu);
 
-/* Are kernels of others on the GPU at the same time as this client's, or may they be?  For its
- * page. */
+/* May kernels of others be on the GPU at the same time as this client's? The value for
+ * gs_page.beside. */
 enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *client);
 
-/* The holder goes on beside its equal `next`, which is the holder from now on and has the time
- * slice beside it already. */
+/* Makes `next`, which has the time slice beside the holder and is its equal, the holder. The old
+ * holder keeps a time slice beside it. */
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now);
 
 /*
- * The scheduler wants the holder to stop.  1: for an equal that shares the GPU with it: that one is
- * the holder now, if it has the time slice, or the holder goes on.
+ * The scheduler wants the holder to stop. Returns 1 if that is for an equal that shares the GPU
+ * with the holder: then that equal becomes the holder if it has the time slice, else the holder
+ * continues. Returns 0 if the time slice must be taken.
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
-/* An equal that waits for its time slice is so far behind the holder that it is to be next,
- * whatever the policy says; NULL: nobody is. */
+/* The equal that waits for its time slice and is so far behind the holder that it must be next,
+ * whatever the policy says; NULL: there is none. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
-/* Once per turn, after the decisions: who has the time slice beside the holder, and who of the
- * others is to leave. */
+/* Call once per step, after the decisions: decides which clients have the time slice beside the
+ * holder, and tells the others' kernels to leave. */
 void gs_holders_step(struct gs_gpu *gpu, uint64_t now);
 
-/* When that must be called again, for its own sake; UINT64_MAX: not. */
+/* When gs_holders_step() must be called again for its own sake, ns; UINT64_MAX: it need not. */
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now);
 
 #endif

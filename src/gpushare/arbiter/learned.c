@@ -9,7 +9,7 @@
 
 struct slot {
 	struct gs_learned_entry entry; /* key 0: empty */
-	uint64_t used;                 /* the table's count of uses then */
+	uint64_t used;                 /* value of the table's use counter at its last use */
 	int news;
 };
 
@@ -44,7 +44,7 @@ static uint64_t mix_text(uint64_t h, const char *text)
 
 	while (text[n])
 		n++;
-	return mix(h, text, n + 1); /* the NUL parts it from what follows */
+	return mix(h, text, n + 1); /* the NUL separates it from what follows */
 }
 
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel)
@@ -80,7 +80,9 @@ static struct slot *find(struct gs_learned *l, uint64_t key)
 	return NULL;
 }
 
-/* The slot of the key, or the set's longest unused one, emptied. */
+/*
+ * The slot of the key. If there is none, the least recently used slot of its set is emptied for it.
+ */
 static struct slot *make(struct gs_learned *l, uint64_t key)
 {
 	struct slot *set = l->slot[key % SETS], *s = find(l, key);

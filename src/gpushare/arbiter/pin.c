@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One client keeps the GPU, whatever the policy says, so that the driver can
- * bring it to rest.  The driver lets what has been submitted end, and holds
- * every further call: a kernel that was evicted, behind which its stream
- * waits, would never be relaunched.  So the client first finishes what it had
- * begun, and none of it is told to leave meanwhile; what it launches itself
- * while it has the time slice ends by itself.
+ * Pinning lets one client keep the GPU, whatever the policy says, so that the driver can checkpoint
+ * it. The driver's checkpoint waits for all submitted work and blocks every further call of the
+ * process. An evicted kernel could then never be relaunched, and the work that waits behind it in
+ * its stream would never end. So the client first finishes what it had begun, and nothing of it is
+ * told to leave meanwhile; what it launches while it has the time slice ends by itself.
  */
 #include "gpushare/arbiter/pin.h"
 
@@ -53,13 +52,14 @@ void gs_pin_step(struct gs_gpu *gpu, uint64_t now)
 	if (gpu->leaving)
 		return;
 	if (holder && holder != t) {
-		/* The policy hears that it stopped; it is a task again when it wants the GPU. */
+		/* The policy is told that the holder stopped; it becomes a task again if it wants
+		 * the GPU. */
 		gs_gpu_task_leave(holder, now);
 		holder->dirty = 1;
 		if (!gs_handover_take(gpu, 0, now))
 			return;
 		if (gpu->leaving)
-			return; /* no overlap here: the next turn comes soon */
+			return; /* do not overlap here: the next step comes soon */
 	}
 	if (gpu->holder != t) {
 		gs_gpu_task_leave(t, now);

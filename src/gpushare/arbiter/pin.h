@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A client that keeps the GPU whatever the policy says; gpu.h has the rest of its calls. */
+/*
+ * Pinning a client, which then keeps the GPU whatever the policy says; gpu.h has the other calls.
+ */
 #ifndef GPUSHARE_ARBITER_PIN_H
 #define GPUSHARE_ARBITER_PIN_H
 
@@ -7,7 +9,7 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* In place of the decisions of a turn while a client is pinned. */
+/* Replaces the decisions of a step while a client is pinned. now: ns of the monotonic clock. */
 void gs_pin_step(struct gs_gpu *gpu, uint64_t now);
 
 #endif

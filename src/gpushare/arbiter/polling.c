@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When to look again; see polling.h. */
+/* When to poll again; see polling.h. */
 #include "gpushare/arbiter/polling.h"
 
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/usage.h"
 
-/* Polls do not follow each other sooner than gpu->loop.poll_ns, whatever is said here. */
+/* gpu->loop.poll_ns is a lower bound for all of these. */
 #define POLL_LEAVING_NS (1 * GS_NS_PER_US)
 #define POLL_STARTING_NS (1 * GS_NS_PER_US)
-/* A holder, while others wait: each poll takes its page's cache lines from its processor. */
+/* While others wait for the holder. Each poll takes its page's cache lines from its processor. */
 #define POLL_CONTENDED_NS (5 * GS_NS_PER_US)
-#define POLL_CONTENDED_TIMES \
-	3 /* so many of the shortest ones at least: kernels are long, ways out are short */
-/* What has not left after so long is not about to. */
+/* POLL_CONTENDED_NS is at least this many times loop.poll_ns: kernels are long compared with the
+ * way off the GPU. */
+#define POLL_CONTENDED_TIMES 3
+/* A kernel that has not left after this long will not leave soon. */
 #define DRAIN_FAST_NS (20 * GS_NS_PER_MS)
 #define POLL_LEFT_BEHIND_NS (500 * GS_NS_PER_US)
-/* Whether a pinned client has settled is seen soon enough so: nobody is woken by it. */
+/* Whether a pinned client has settled; no client waits for this. */
 #define POLL_PINNED_NS (500 * GS_NS_PER_US)
-/* Nobody waits: only the figures need it. */
+/* Nobody waits: only the reports need it. */
 #define POLL_ALONE_NS (20 * GS_NS_PER_MS)
-/* An eviction that was asked for is due, and nothing there to evict: a part of the period. */
+/* A forced eviction is due, but nothing can leave yet: try again after this part of its period. */
 #define FORCE_PART 4
-/* A decision whose time has come although nothing may be done yet. */
+/* A decision is due, but cannot be taken yet. */
 #define POLL_DECISION_NS (50 * GS_NS_PER_US)
-/* Beyond the gap that is expected. */
+/* Added to the expected gap. */
 #define GRACE_MORE_NS (20 * GS_NS_PER_US)
 
 int gs_polling_contended(const struct gs_gpu *gpu)
@@ -39,12 +40,13 @@ int gs_polling_contended(const struct gs_gpu *gpu)
 uint64_t gs_polling_grace(const struct gs_gpu_client *t)
 {
 	/*
-	 * One that launches beside the others without asking loses little if they go on in its
-	 * pauses: a program that launches more slowly than the GPU computes pauses all the time,
-	 * and the driver's time slices fill its pauses, too.
+	 * A client that launches beside others without asking loses little if they use its pauses.
+	 * A program that launches more slowly than the GPU computes pauses all the time, and the
+	 * driver's time slices fill its pauses anyway.
 	 */
 	uint64_t most = t->gpu->o.idle_grace_ns / (gs_gpu_client_stays_on(t) ? 8 : 1), wait;
-	/* The first kernel after a pause may begin a chain as the one before the pause did. */
+	/* Take the shorter of the last two gaps: the first kernel after a long pause may begin a
+	 * chain, as the one before that pause did. */
 	uint64_t gap = t->pauses.gap_before_ns && t->pauses.gap_before_ns < t->pauses.gap_ns ?
 			       t->pauses.gap_before_ns :
 			       t->pauses.gap_ns;
@@ -91,7 +93,8 @@ static uint64_t poll_contended(const struct gs_gpu *gpu)
 	return least > POLL_CONTENDED_NS ? least : POLL_CONTENDED_NS;
 }
 
-/* A client on its way out, and when the next one may have the GPU (gs_handover_overlap()). */
+/* The client is LEAVING: poll it, and also wake when the next client may have the GPU
+ * (gs_handover_overlap()). */
 static uint64_t leaving(const struct gs_gpu *gpu, uint64_t now)
 {
 	uint64_t since = now - gpu->leave.since, leave = gpu->leave.takes_ns, lead;
@@ -114,7 +117,7 @@ uint64_t gs_polling_waiting(const struct gs_gpu *gpu, uint64_t now)
 	return UINT64_MAX;
 }
 
-/* The holder while others wait: its end is seen by looking only. */
+/* Others wait for the holder: only a poll finds the end of its kernels. */
 static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *holder = gpu->holder;
@@ -125,7 +128,7 @@ static uint64_t contended(const struct gs_gpu *gpu, uint64_t now)
 	return next;
 }
 
-/* When a client is to be evicted that has asked for it (force.c). */
+/* When a forced eviction of the holder is due (force.c). */
 static uint64_t force_due(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t = gpu->holder;
@@ -148,7 +151,7 @@ uint64_t gs_polling_next(const struct gs_gpu *gpu, uint64_t now)
 		return leaving(gpu, now);
 	if (gs_gpu_is_starting(gpu))
 		return now + gs_polling_poll(gpu, POLL_STARTING_NS);
-	if (gpu->pin.client) /* nothing is decided */
+	if (gpu->pin.client) /* no decisions are taken meanwhile */
 		return now + gs_polling_poll(gpu, POLL_PINNED_NS);
 	next = sooner(gpu->deadline > now ? gpu->deadline : now + POLL_DECISION_NS,
 		      force_due(gpu, now));

@@ -9,7 +9,7 @@
 
 #include "gpushare/metrics/metrics.h"
 
-/* FNV-1a: the names are the users', the table is bounded, so collisions only cost time. */
+/* FNV-1a. Users choose the names, but the table is bounded, so collisions only cost time. */
 static uint32_t hash_name(const char *name)
 {
 	uint32_t h = 2166136261u;
@@ -66,7 +66,7 @@ int gs_step_usage_announce(struct gs_step_usage *t, struct gs_kernel_map *map, u
 		i = add(t, kept, hash);
 	if (i < 0)
 		return -1;
-	/* Another client's may have no variant yet. */
+	/* Keep what is known: this client may not have a variant yet while another has one. */
 	if (transform || !t->kernel[i].transform) {
 		t->kernel[i].transform = transform;
 		t->kernel[i].reason = reason;

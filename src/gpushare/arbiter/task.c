@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A client's busy period as the scheduler's task; see task.h. */
+/* A client's busy period as a task of the scheduler; see task.h. */
 #include "gpushare/arbiter/task.h"
 
 #include "common/clock.h"
@@ -9,13 +9,11 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-/* Where the node has no memory for a task, it is tried again, and said again, this often. */
+/* Where the node has no memory for a task, the arbiter tries again, and logs it, this often. */
 #define ARRIVE_AGAIN_NS (250 * GS_NS_PER_MS)
 
-/*
- * N_t is written when a kernel leaves the GPU; between two such reports the
- * scheduler counts the time itself, so it hears of changes only.
- */
+/* The GPU writes N_t only when a kernel leaves. Between two such reports the scheduler counts the
+ * time itself, so it is told of changes only. */
 static void task_progress(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	if (polled->nt == t->told.nt && polled->done == t->told.done &&
@@ -63,21 +61,22 @@ void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 	t->task = 0;
 }
 
-/* While equals take turns at launching its launches may go without slots, and no look finds them.
- */
+/* While equals take turns at launching (MPS), may the client's launches go without slots, so that
+ * no poll finds them? */
 static int may_go_untracked(const struct gs_gpu_client *t)
 {
 	return t->gpu->apart && gs_page_load(t->p.page->contended) == GS_CONTENDED_QUEUE;
 }
 
-/* It has had nothing to do for longer than it may keep the GPU so. */
+/* Has the client been idle for longer than its grace? */
 static int has_paused(const struct gs_gpu_client *t, uint64_t now)
 {
 	return now - t->slice.idle_since >= gs_polling_grace(t) && !gs_usage_has_tail(t, now) &&
 	       !(may_go_untracked(t) && gs_usage_is_busy(t, now));
 }
 
-/* The scheduler takes it for one that waits; what it does beside the holder is its own affair. */
+/* To the scheduler this client is one that waits; what it does beside the holder is not the
+ * scheduler's concern. */
 static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	if (t->stopped)
@@ -140,7 +139,7 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 	if (t->task)
 		task_progress(t, &polled, now);
 	if (gpu->leaving == t)
-		return; /* what it is, is seen when it is out */
+		return; /* its state is judged when it has left */
 	if (gpu->holder == t) {
 		holder_polled(t, &polled, now);
 	} else if (gs_gpu_client_has_slice(t)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the scheduler knows of a client: its busy period as a task. */
+/* A client's busy period, which is a task of the scheduler. Times are ns of the monotonic clock. */
 #ifndef GPUSHARE_ARBITER_TASK_H
 #define GPUSHARE_ARBITER_TASK_H
 
@@ -7,14 +7,13 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Look at a client's page and tell the scheduler what it found. */
+/* Polls a client's page, books what it found and tells the scheduler. */
 void gs_gpu_poll(struct gs_gpu_client *client, uint64_t now);
 
-/* The client's busy period is over, as far as the scheduler is concerned. */
+/* Ends the client's task, if it has one. */
 void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
 
-/* The holder keeps the GPU with nothing to do only as long as gs_polling_grace() says, if somebody
- * waits. */
+/* Ends the task of an idle holder whose gs_polling_grace() is over, if another client waits. */
 void gs_gpu_task_check_idle(struct gs_gpu *gpu, uint64_t now);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ring of a GPU's latest turns; see trace.h. */
+/* The ring of a GPU's latest time slices; see trace.h. */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/trace.h"
 
@@ -10,9 +10,9 @@
 struct gs_traced {
 	LIST_ENTRY(gs_traced) link;
 	struct gs_trace_lane lane;
-	size_t records; /* that speak of it */
+	size_t records; /* how many records are about it */
 	int gone;
-	uint32_t number; /* in the image that was made last */
+	uint32_t number; /* its number in the image that was made last */
 };
 
 struct record {
@@ -24,7 +24,7 @@ struct record {
 struct gs_trace {
 	LIST_HEAD(, gs_traced) clients;
 	size_t room;
-	uint64_t written; /* in all; the next goes to written % room */
+	uint64_t written; /* records ever written; the next goes to written % room */
 	struct record record[];
 };
 
@@ -90,7 +90,7 @@ void gs_trace_add(struct gs_trace *trace, struct gs_traced *client, enum gs_trac
 	trace->written++;
 }
 
-/* Room doubles at each power of two. */
+/* Grows an array, doubling it at each power of two. */
 static void *grow(void *array, size_t count, size_t size)
 {
 	if (count & (count - 1))

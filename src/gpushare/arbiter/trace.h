@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who had the GPU when: a ring of the latest records of one GPU.  Bounded:
- * the oldest record gives way, and a client that has left is forgotten with
- * the last record that speaks of it.  Pure; time is a parameter.
+ * A ring of the latest records of who had one GPU when. Bounded: the oldest record is overwritten,
+ * and a client that has left is forgotten with the last record about it. Pure: times are
+ * parameters, ns of the monotonic clock.
  */
 #ifndef GPUSHARE_ARBITER_TRACE_H
 #define GPUSHARE_ARBITER_TRACE_H
@@ -12,28 +12,33 @@
 
 #include "gpushare/proto/trace.h"
 
-/* 32 bytes each.  With quanta of a few ms and two records each: a minute and more. */
+/*
+ * 32 bytes each. With quanta of a few ms and two records per quantum they cover a minute or more.
+ */
 #define GS_TRACE_RECORDS 32768
 
 struct gs_trace;
-struct gs_traced; /* a client in it */
+struct gs_traced; /* a client in the trace; owned by the trace */
 
-/* Room for that many records, at least 1.  NULL: no memory. */
+/* Makes a ring of `records` records, at least 1; the caller destroys it. NULL: no memory. */
 struct gs_trace *gs_trace_create(size_t records);
 void gs_trace_destroy(struct gs_trace *trace); /* NULL is fine */
 
-/* A client comes (lane is copied), and goes.  NULL: no memory; then nothing is recorded of it. */
+/*
+ * A client has come (lane is copied), or has gone. gs_trace_join() returns NULL if there is no
+ * memory; then nothing is recorded of that client. After gs_trace_leave() its pointer is invalid.
+ */
 struct gs_traced *gs_trace_join(struct gs_trace *trace, const struct gs_trace_lane *lane);
 void gs_trace_leave(struct gs_trace *trace, struct gs_traced *client);
 
-/* A record of a client (NULL is fine). */
+/* Adds a record of a client; client NULL is fine, and does nothing. */
 void gs_trace_add(struct gs_trace *trace, struct gs_traced *client, enum gs_trace_kind kind,
 		  uint64_t from_ns, uint64_t to_ns);
 
-/* Append the clients and the records to the image.  0, -1: no memory. */
+/* Appends all clients and records to the image, which the caller owns. Returns 0; -1: no memory. */
 int gs_trace_image(struct gs_trace *trace, struct gs_trace_image *image);
 
-/* Append one record to the image, of a client that is in it.  0, -1: no memory. */
+/* Appends one record of a client that is in the image. Returns 0; -1: no memory. */
 int gs_trace_image_add(struct gs_trace_image *image, const struct gs_traced *client,
 		       enum gs_trace_kind kind, uint64_t from_ns, uint64_t to_ns);
 

@@ -5,34 +5,36 @@
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
 
-/* So much GPU time ahead of an equal, a client is held back: a hundredth of what an account of some
- * seconds holds. */
+/* A client this far ahead of an equal is held back: about a hundredth of the GPU time of some
+ * seconds. */
 #define LEAD_NS (20.0 * GS_NS_PER_MS)
 /*
- * Where the driver gives time slices a client is held back for 10 ms at most, and then not for 2 ms
- * at least: a program of several GPUs that is held back on one of them holds up its other half.
- * Clients of equal shares are not held back there, since the slices are equal: of two data-parallel
- * jobs one was held back on each GPU for what it had waited for on the other.
+ * Where the driver switches between contexts, a client is held back for 10 ms at most, and then not
+ * again for 2 ms. A program that uses several GPUs and is held back on one of them holds up its
+ * work on the others. Clients with equal shares are not held back at all there, since the driver's
+ * slices are equal: of two data-parallel jobs, one was held back on each GPU for the time that it
+ * had waited for the other GPU.
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 /* A client that pauses for less than this still counts as busy, so the one that is ahead of it
  * stays held back. */
 #define PAUSE_NS (3 * GS_NS_PER_MS)
-/* Longer kernels hardly leave room for others' under MPS; and so long after one, a client has such.
- */
+/* Kernels longer than LONG_NS hardly leave room for others' kernels under MPS; after one of them
+ * its client counts as having long kernels for LONG_LASTS_NS. */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
-/* Launches without slots that follow one with a slot take so long at most together, as predicted
- * (device/shim/launch/untracked.h); and with the time that it takes to launch them. */
+/* The launches without slots that follow one with a slot take at most UNTRACKED_NS together, as
+ * predicted (device/shim/launch/untracked.h); TAIL_NS includes the time to launch them. */
 #define UNTRACKED_NS (500 * GS_NS_PER_US)
 #define TAIL_NS (600 * GS_NS_PER_US)
-/* Between two kernels that cannot leave a client does not begin to take turns. */
+/* How long after a kernel that cannot leave its client still counts as having such kernels, so that
+ * it does not begin to take turns between two of them. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
-/* The account of a client that has done nothing for so long is closed. */
+/* After this idle time a client's account is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
-/* What is further behind than that has not wanted more: the account forgets the rest. */
-#define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than what a client is starved by (holders.c) */
+/* A client that is further behind has not wanted more GPU time: the rest is forgotten. */
+#define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than the bound for starvation in holders.c */
 
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
@@ -58,8 +60,8 @@ int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 	       (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
 }
 
-/* Those that have something on the GPU share it evenly: by time slices, or as short kernels do
- * under MPS. */
+/* Clients that have something on the GPU share it evenly: through the driver's time slices, or as
+ * short kernels do under MPS. */
 static double weight(const struct gs_gpu_client *t, uint64_t now)
 {
 	return !t->stopped &&
@@ -67,7 +69,7 @@ static double weight(const struct gs_gpu_client *t, uint64_t now)
 		(gs_gpu_is_holder(t) && !t->holder_state.barred && gs_usage_is_busy(t, now)));
 }
 
-/* The GPU time since the last call goes to those that had it. */
+/* Divides the GPU time since the last call among the clients that had it. */
 static void charge(struct gs_gpu *gpu, uint64_t now)
 {
 	double all = 0, ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
@@ -105,7 +107,8 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	return last;
 }
 
-/* Who comes is neither behind nor ahead: it has not waited.  So it is after a pause. */
+/* A client that comes, or comes back after a pause, starts level with its equals: it has not
+ * waited. */
 static void join_account(const struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
@@ -168,7 +171,7 @@ struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_clie
 	return launcher;
 }
 
-/* Whoever is so far behind has not wanted more. */
+/* Bounds how far a client can be behind: one that is further behind has not wanted more. */
 static void forget(struct gs_gpu *gpu)
 {
 	struct gs_gpu_client *t, *other;

@@ -5,17 +5,19 @@
 
 #include <string.h>
 
-/* What a launch took is known closely enough when no more than this part of it may be its end's. */
+/*
+ * A launch's time is used if at most this part of it, 1/UNSURE_PART, is uncertainty about its end.
+ */
 #define UNSURE_PART 4
 
 /* One slot as it was at one instant, clamped. */
 struct snapshot {
 	uint32_t state, started, kernel, evictable, preenqueued;
 	uint64_t nt, done, alone_ns, tpt_ps;
-	uint64_t untracked_ns; /* of launches without a slot before this one */
+	uint64_t untracked_ns; /* alone time of the launches without a slot before this one */
 	uint64_t leave_ns;     /* evictable: how long it takes to leave; 0: not known */
 	uint32_t dims;
-	uint32_t why;    /* not evictable; 0: not told */
+	uint32_t why;    /* why it is not evictable; 0: not reported */
 	uint64_t number; /* of the launch, from 1 */
 	int timed;       /* alone_ns has been measured */
 };
@@ -31,7 +33,8 @@ static uint64_t number_of(const struct gs_slot *slot)
 	return gs_page_load(slot->seq) + 1;
 }
 
-/* What a launch takes that does not tell: the page knows nothing of the first one of a kernel. */
+/* Predicts a launch that reports no time: the client knows nothing of a kernel before its first
+ * launch. */
 static uint64_t predicted(const struct gs_watch *w, const struct snapshot *s)
 {
 	double ns;
@@ -77,7 +80,7 @@ static int is_live(uint32_t state)
 	       state == GS_K_TOEVICT;
 }
 
-/* Launched, and on the GPU or on its way. */
+/* Is the launch on the GPU or on its way there? */
 static int is_out(const struct snapshot *s)
 {
 	return s->state == GS_K_RUNNING || s->state == GS_K_TOEVICT;
@@ -89,13 +92,13 @@ static void add_event(struct gs_poll *polled, const struct gs_slot_event *event)
 		polled->event[polled->nevents++] = *event;
 }
 
-/* From here on it is another launch's. */
+/* What follows belongs to another launch. */
 static void forget_time(struct gs_seen *seen)
 {
 	seen->on_gpu_ns = seen->ran_ns = seen->booked_ns = seen->requested_ns = 0;
 }
 
-/* What is not booked yet of `whole`, which is. */
+/* Books `whole`; returns the part that was not booked before. */
 static uint64_t book(struct gs_seen *seen, uint64_t whole)
 {
 	uint64_t more = whole > seen->booked_ns ? whole - seen->booked_ns : 0;
@@ -104,17 +107,14 @@ static uint64_t book(struct gs_seen *seen, uint64_t whole)
 	return more;
 }
 
-/* A GPU's turn that is repeated has the time of the first one, which may be older than its looks.
- */
+/* A step that is repeated has the time of the first one, which may be older than its polls. */
 static uint64_t since(uint64_t then, uint64_t now)
 {
 	return now > then ? now - then : 0;
 }
 
-/*
- * So long it has been on the GPU, as the looks tell.  Its prediction is closer
- * while it lasts: nobody waits most of the time, and the looks are far apart.
- */
+/* Adds up the time on the GPU from poll to poll. While nobody waits, polls are rare, and a
+ * prediction is closer. */
 static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		   struct gs_poll *polled)
 {
@@ -134,7 +134,8 @@ static void run_on(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 				  });
 }
 
-/* It was on the GPU when it was told to leave, and is there no more. */
+/* The launch is no longer on the GPU. If it was there when it was told to leave, reports how long
+ * it took. */
 static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	seen->order.stands = 0;
@@ -147,10 +148,8 @@ static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 				  });
 }
 
-/*
- * As measured.  Without that and a prediction: until the look that found it over.  With a
- * prediction: as long as it was seen, if that is longer.
- */
+/* The launch's whole time on the GPU: as measured, if it was. Else the longer of the prediction and
+ * the time that the polls saw; without a prediction, until the poll that found it ended. */
 static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 {
 	uint64_t ns = seen->ran_ns;
@@ -164,9 +163,9 @@ static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
 }
 
 /*
- * A launch that was cut short is timed by nobody else, and under load that may be all of a
- * kernel's: per block-task, as it was seen.  0: its end was not seen closely enough, or what is
- * known agrees.
+ * The time per block-task that the polls saw of a launch that was evicted in between. Such launches
+ * are not measured otherwise, and under load they may be all launches of a kernel. 0: its end was
+ * not seen precisely enough, or the value agrees with what is known.
  */
 static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 {
@@ -180,7 +179,7 @@ static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 	return (uint64_t)((double)ns / (double)seen->nt * 1e3);
 }
 
-/* The launch that was live in the slot is over. */
+/* The launch that was live in the slot has ended. */
 static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	uint64_t whole = whole_time(seen, now);
@@ -205,7 +204,7 @@ static void finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struc
 		has_left(seen, now, polled);
 }
 
-/* Once of each launch, which may be over by then. */
+/* Called once per launch, which may have ended by then. */
 static void learn_time(struct gs_seen *seen, const struct snapshot *s, struct gs_poll *polled)
 {
 	seen->timed = 1;
@@ -219,11 +218,11 @@ static void learn_time(struct gs_seen *seen, const struct snapshot *s, struct gs
 			  });
 }
 
-/* A launch number that was not in this slot before. */
+/* The slot has a new launch. */
 static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_poll *polled)
 {
-	/* It may have been told to leave before the first look at it. */
+	/* It may have been told to leave before it was first polled. */
 	seen->order.stands = seen->order.stands && seen->order.number == s->number;
 	seen->nt = seen->done = seen->alone_ns = 0;
 	seen->evictable = (uint8_t)s->evictable;
@@ -266,10 +265,8 @@ static void meet(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	}
 }
 
-/*
- * It was told to leave and has left.  A launch that never reached the GPU,
- * and made no progress, was put off, not preempted.
- */
+/* A launch that was told to leave has left. It counts as preempted only if it had reached the GPU
+ * or made progress; else it was only postponed. */
 static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 		 struct gs_poll *polled)
 {
@@ -287,7 +284,7 @@ static void left(struct gs_seen *seen, const struct snapshot *s, uint64_t now,
 	}
 }
 
-/* A prediction that is not there is no promise. */
+/* A launch that reports no time to leave does not count as leaving soon. */
 static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
 {
 	return s->evictable && s->leave_ns && s->leave_ns <= w->leave_most_ns;
@@ -341,16 +338,18 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct sna
 		learn_time(seen, s, polled);
 	if (seen->live && (!live || s->number != seen->number))
 		finish(w, seen, now, polled);
-	/* In PREP a new number may belong to a launch in the making: it counts
-	 * once a later launch is under way, for numbers ascend.  A 1 there is
-	 * what an unused slot shows; the first launch always rings.  One that
-	 * has been measured is over. */
+	/*
+	 * In PREP a new number may belong to a launch that is still being prepared. It counts once
+	 * a later launch is under way, since numbers ascend. An unused slot shows 1; the first
+	 * launch is never missed, since it makes a request. A launch that has been measured has
+	 * ended.
+	 */
 	if (s->number != seen->number &&
 	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
 		meet(seen, s, now, polled);
 	if (!live)
 		return;
-	if (!seen->live) { /* the client uses one number twice: its own affair */
+	if (!seen->live) { /* the client reuses a number, which harms only its own figures */
 		seen->live = 1;
 		seen->since_ns = now;
 		seen->kernel = s->kernel;
@@ -404,7 +403,8 @@ void gs_watch_adopt(struct gs_watch *w, const struct gs_page *page)
 			};
 }
 
-/* Most slots, most of the time: not in use, and not used since.  (1: never used.) */
+/* True for most slots most of the time: not in use, and not used since the last poll. (Number 1:
+ * never used.) */
 static int nothing_new(const struct gs_seen *seen, const struct gs_slot *slot)
 {
 	uint64_t number = number_of(slot);
@@ -420,7 +420,7 @@ static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 {
 	unsigned slots = gs_page_slots(page);
 
-	/* The events are written before they are read; the rest starts at 0. */
+	/* Events are written before they are read, so only the rest is cleared. */
 	memset(polled, 0, offsetof(struct gs_poll, event));
 	if (highest > w->last_number) {
 		polled->launches = at_most(highest - w->last_number, GS_WATCH_NT_MAX);
@@ -452,7 +452,7 @@ void gs_watch_last_poll(struct gs_watch *w, const struct gs_page *page, uint64_t
 {
 	uint64_t highest = highest_number(page, 1);
 
-	/* An unused page shows 1 everywhere; the first launch was not missed. */
+	/* An unused page shows 1 in every slot, which is no launch. */
 	poll_until(w, page, highest > 1 ? highest : w->last_number, now, polled);
 }
 

@@ -68,9 +68,9 @@ static int collect(struct gs_ctl_text *text, const struct gs_msg_text *piece, st
 	char *grown;
 
 	if (piece->length > sizeof(piece->text))
-		return gs_fail(err, "gpushared sent a piece of %u bytes", piece->length);
+		return gs_fail(err, "gpushared sent an invalid piece of %u bytes", piece->length);
 	if (text->size + piece->length > ANSWER_MAX)
-		return gs_fail(err, "gpushared sends without end");
+		return gs_fail(err, "gpushared's answer does not end");
 	grown = realloc(text->bytes, text->size + piece->length + 1);
 	if (!grown)
 		return gs_fail(err, "no memory");

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The first byte on the pipe; the reason follows a failure. */
+/* The first byte on the pipe; after a failure the reason follows. */
 #define READY 'r'
 #define FAILED 'f'
 
@@ -54,7 +54,7 @@ int gs_daemonize(struct gs_error *err)
 	}
 	close(ends[0]);
 	setsid();
-	/* Standard error stays until the daemon is ready: the log may be on it. */
+	/* Standard error stays open until the daemon is ready, since it may be the log. */
 	null = open("/dev/null", O_RDWR);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
@@ -74,12 +74,12 @@ static void say(int fd, char what, const char *text)
 
 	if (n >= (int)sizeof(word))
 		n = (int)sizeof(word) - 1;
-	if (write(fd, word, (size_t)n) < 0) { /* nobody waits any more */
+	if (write(fd, word, (size_t)n) < 0) { /* the parent does not wait any more */
 	}
 	close(fd);
 }
 
-/* What sd_notify(3) describes: one datagram; a path, or an abstract name behind a @. */
+/* As sd_notify(3) describes: one datagram, to a path or to an abstract name after a @. */
 static void notify_manager(void)
 {
 	static const char word[] = "READY=1";
@@ -125,7 +125,7 @@ int gs_pid_file_write(const char *path, struct gs_error *err)
 
 	if (!*path)
 		return 0;
-	unlink(path); /* a dead daemon's; the lock says that no other is alive */
+	unlink(path); /* left by a dead daemon: the lock shows that no other is alive */
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!f)

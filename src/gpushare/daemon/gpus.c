@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The configured GPUs; see gpus.h. */
+/* Makes the configured GPUs; see gpus.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpus.h"
 
@@ -16,8 +16,8 @@
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/step.h"
 
-/* Partitions of no class are the first one; those of the file follow, as gs_config_class() counts.
- */
+/* The first class is for partitions that name none; those of the file follow, as gs_config_class()
+ * counts them. */
 static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class)
 {
 	class[0] = (struct gs_sched_class) { NULL, 0, NULL };
@@ -27,7 +27,7 @@ static size_t classes_of(const struct gs_config *c, struct gs_sched_class *class
 	return c->nclass + 1;
 }
 
-/* For one GPU: a policy of its own, which has said how priorities count (sched_options.h). */
+/* The policy of one GPU, which also decides how priorities count (sched_options.h). */
 static void own_policy(struct gs_gpu_options *o, const struct gs_config *c,
 		       const struct gs_config_gpu *own)
 {
@@ -35,7 +35,7 @@ static void own_policy(struct gs_gpu_options *o, const struct gs_config *c,
 	o->sched.by_priority = gs_config_sched_options(c).by_priority && !(own && own->policy);
 }
 
-/* The node's options; class has room for GS_SCHED_CLASSES_MAX. */
+/* The node's options; `class` must have room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
 	return (struct gs_gpu_options) {
@@ -54,7 +54,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 	};
 }
 
-/* A GPU, and an arbiter that owns it. */
+/* Makes a GPU and the arbiter that owns it. */
 static int make_arbiter(struct gs_daemon *d, struct gs_device *dev, int news_fd,
 			const struct gs_gpu_options *o, struct gs_error *err)
 {
@@ -142,8 +142,8 @@ struct reload {
 	int rc;
 };
 
-/* The clients' tasks have the classes of the new configuration before the next turn; the loop waits
- * meanwhile. */
+/* The clients get their classes of the new configuration before the arbiter's next step; the loop
+ * waits meanwhile. */
 static void do_configure(struct gs_gpu *gpu, void *arg)
 {
 	struct reload *r = arg;
@@ -167,8 +167,7 @@ int gs_devices_reload(struct gs_daemon *d, const struct gs_config *config, struc
 	struct gs_sched_class class[GS_SCHED_CLASSES_MAX];
 	struct gs_gpu_options o = options_of(config, class);
 
-	/* The first one that refuses does so before any has changed: they
-	 * all check the same options. */
+	/* If one refuses, the first does, before any has changed: all check the same options. */
 	for (size_t i = 0; i < d->ndevice; i++) {
 		const struct gs_config_gpu *own = gs_config_gpu(config, d->device[i].index);
 		struct reload r = {

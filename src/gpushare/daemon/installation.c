@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Do the installed Slurm plugins belong to this daemon?  See installation.h. */
+/* Checks whether the installed Slurm plugins fit this daemon; see installation.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/installation.h"
 
@@ -33,7 +33,7 @@ void gs_installation_check(const struct gs_config *config)
 
 	slurm = gs_slurm_conf_load(path, &err);
 	if (!slurm) {
-		gs_log(GS_LOG_DEBUG, "Slurm's plugins are not looked at: %s", err.text);
+		gs_log(GS_LOG_DEBUG, "Slurm's plugins are not checked: %s", err.text);
 		return;
 	}
 	gs_slurm_installed(slurm, &installed);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A look at Slurm's plugins when the daemon starts. */
+/* Checks Slurm's plugins when the daemon starts. */
 #ifndef GPUSHARE_DAEMON_INSTALLATION_H
 #define GPUSHARE_DAEMON_INSTALLATION_H
 
 #include "gpushare/config/config.h"
 
 /*
- * Log an error for each of gpushare's Slurm plugins that is of another gpushare or
- * for another Slurm than the installed one: slurmd would go on without it, and
- * jobs would run without their shares' environment.  Says nothing where there is
- * no Slurm.
+ * Logs an error for each of gpushare's Slurm plugins that belongs to another gpushare, or was built
+ * for another Slurm than the installed one: slurmd would run without it, and jobs would lack the
+ * environment of their shares. Logs nothing if there is no Slurm.
  */
 void gs_installation_check(const struct gs_config *config);
 

@@ -37,18 +37,18 @@
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/checkpoint/suspended.h"
 
-/* A step whose registrant was killed is noticed this soon. */
+/* How soon a step is ended whose registrant was killed. */
 #define SWEEP_NS (250 * GS_NS_PER_MS)
 
 struct gs_loop {
 	const char *config_path;
-	int stop;           /* leave the loop */
-	struct event *news; /* of the arbiters: a client must go, or is overdue */
+	int stop;           /* the loop must end */
+	struct event *news; /* from the arbiters: a client must be disconnected, or is overdue */
 	int news_fd;
-	struct event *sweep;   /* looks for steps whose registrant is gone */
-	struct event *refresh; /* AdminComment while jobs run, the node's Extra */
-	char node_said[1024];  /* what it was told last */
-	struct event *metrics; /* MetricsFile */
+	struct event *sweep;   /* ends steps whose registrant is gone */
+	struct event *refresh; /* updates AdminComment while jobs run, and the node's Extra */
+	char node_said[1024];  /* the last text written to the node's Extra */
+	struct event *metrics; /* writes MetricsFile */
 	struct event *signals[3];
 };
 
@@ -84,7 +84,7 @@ static uint64_t peak_of(const struct gs_step *s)
 	return gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 }
 
-/* A job's figures, or what it waits for, in one number, to see whether they changed. */
+/* A number that changes when a job's figures, or what it waits for, change. */
 static uint64_t figures(const struct gs_step *s)
 {
 	uint64_t sum = s->usage.turnaround_ns + s->usage.launches + s->usage.preemptions +
@@ -110,8 +110,9 @@ static void on_refresh(evutil_socket_t fd, short what, void *arg)
 	gs_devices_sync(d, 0);
 	TAILQ_FOREACH (s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
+	/* save the steps with their figures, in case this daemon is killed */
 	if (!TAILQ_EMPTY(&d->steps))
-		gs_state_save(d); /* with their figures, should this daemon be killed */
+		gs_state_save(d);
 	if (!d->slurm)
 		return;
 	if (gs_gather_node(d, text, sizeof(text)) == 0 && strcmp(text, d->loop->node_said) != 0) {
@@ -145,11 +146,11 @@ static void start_timer(struct event *timer, uint64_t every_ns)
 		event_add(timer, &tv);
 }
 
-/* Collectors of metrics ask every 15 s or more rarely; who wants fresher figures wants fresher
- * reports, too. */
+/* Collectors of metrics read every 15 s or more rarely; an administrator who sets a shorter
+ * interval for the reports gets metrics as often. */
 #define METRICS_NS (15 * GS_NS_PER_S)
 
-/* What the configuration says how often. */
+/* Starts the timers with the intervals of the configuration. */
 static void start_timers(struct gs_daemon *d)
 {
 	start_timer(d->loop->refresh, d->config->report_interval_ns);
@@ -159,7 +160,7 @@ static void start_timers(struct gs_daemon *d)
 								  METRICS_NS);
 }
 
-/* What only a restart changes: others hold on to it. */
+/* Warns of changes that only a restart can apply, since other modules keep the old values. */
 static void warn_of_restart(const struct gs_config *old, const struct gs_config *fresh)
 {
 	int gpus = old->ngpu != fresh->ngpu;
@@ -189,7 +190,7 @@ static void keep_paths(struct gs_config *old, struct gs_config *fresh)
 
 void gs_reload(struct gs_daemon *d)
 {
-	int reopen; /* the history */
+	int reopen; /* the history must be opened anew */
 	struct gs_error err;
 	struct gs_config *fresh = gs_config_load(d->loop->config_path, &err);
 
@@ -249,7 +250,7 @@ static struct event_base *precise_base(void)
 	struct event_config *config = event_config_new();
 	struct event_base *base = NULL;
 
-	/* Turns are timed in tens of microseconds; plain epoll_wait counts milliseconds. */
+	/* Timers here may be shorter than a millisecond, which plain epoll_wait cannot do. */
 	if (config && event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER) == 0)
 		base = event_base_new_with_config(config);
 	if (config)

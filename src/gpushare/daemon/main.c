@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gpushared: one per node, decides whose kernels run.  It never links CUDA
- * and never parses a user's code; one event loop for what is slow, and for
- * each GPU an arbiter that decides (arbiter.h).
+ * gpushared: one per node; it decides whose kernels run. It never links CUDA and never parses a
+ * user's code. One event loop does what is slow, and an arbiter for each GPU takes the decisions
+ * (arbiter.h).
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -51,12 +51,12 @@ static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 	TAILQ_INIT(&d->finished.list);
 }
 
-/* Everything that must work before the parent may exit. */
+/* Does everything that must succeed before the parent may exit. */
 static int start(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
 	if (gs_server_listen(d, err) < 0 || gs_user_key_init(d->config->socket, err) < 0)
 		return -1;
-	gs_mount_plan_update(d->config); /* before MPS, which is to have the driver's own file */
+	gs_mount_plan_update(d->config); /* before MPS, which must get the driver's own file */
 	if (gs_loop_init(d, config_path, err) < 0 ||
 	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
@@ -105,10 +105,8 @@ static void stop(struct gs_daemon *d, int served)
 	gs_loop_fini(d);
 }
 
-/*
- * Whoever started us may wait for the end of our standard error.  A log that
- * was asked to go there stays: under systemd it is the journal.
- */
+/* The process that started the daemon may wait for the end of its standard error, so close it. If
+ * the log goes there it stays open: under systemd it is the journal. */
 static void leave_terminal(const struct gs_config *config, int foreground)
 {
 	if (foreground || strcmp(config->log_file, "-") == 0)
@@ -152,7 +150,7 @@ int main(int argc, char **argv)
 		gs_config_free(config);
 		return 1;
 	}
-	path = realpath(o.config, NULL); /* SIGHUP reads it from another folder */
+	path = realpath(o.config, NULL); /* SIGHUP reads it from another working directory */
 	if (path)
 		o.config = path;
 	if (!o.foreground) {
@@ -178,7 +176,7 @@ int main(int argc, char **argv)
 		gs_daemon_ready(ready);
 		leave_terminal(config, o.foreground);
 		gs_loop_run(&d);
-		gs_state_save(&d); /* the figures, while there are clients */
+		gs_state_save(&d); /* saves the figures while there are still clients */
 		gs_log(GS_LOG_INFO, "stopped");
 	} else {
 		gs_log(GS_LOG_ERROR, "%s", err.text);

@@ -10,7 +10,8 @@ struct gs_options {
 	int mounts;
 };
 
-/* Fills options; -1: go on; otherwise exit with that status (--help, --version, usage). */
+/* Fills in *options. Returns -1: continue; otherwise exit with that status (--help, --version,
+ * wrong usage). */
 int gs_options_parse(int argc, char **argv, struct gs_options *options);
 
 #endif

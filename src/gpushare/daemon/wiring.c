@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon's modules, tied together; see wiring.h. */
+/* Connects the daemon's modules; see wiring.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/wiring.h"
 
@@ -23,7 +23,7 @@
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/session/priority_request.h"
 
-/* What the daemon listens to; every other type closes the connection. */
+/* The handler for each type of message; every other type closes the connection. */
 static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_HELLO] = gs_on_hello,
 	[GS_MSG_ALLOC] = gs_on_alloc,
@@ -52,7 +52,7 @@ static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdu
 void gs_wire(void)
 {
 	gs_connections_serve(handlers);
-	/* What is taken from a client looks at its step, which the client leaves then. */
+	/* This listener comes first: it uses the client's step, which the next ones take away. */
 	gs_connections_on_gone(gs_checkpoint_connection_gone);
 	gs_connections_on_gone(gs_client_gone);
 	gs_connections_on_gone(gs_memory_check_conn_gone);
@@ -63,7 +63,7 @@ void gs_wire(void)
 	gs_steps_on_over(gs_record_step);
 	gs_allocs_on_over(gs_checkpoint_alloc_gone);
 
-	/* The others' lines belong to a step that is there already. */
+	/* The steps come first: the others' lines belong to a step that must exist already. */
 	gs_state_register(&gs_steps_part);
 	gs_state_register(&gs_saved_usage_part);
 	gs_state_register(&gs_checkpoint_part);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who is told of what. */
+/* Which module handles which message and event. */
 #ifndef GPUSHARE_DAEMON_WIRING_H
 #define GPUSHARE_DAEMON_WIRING_H
 
-/*
- * Tell each module that others listen to who they are, once, before anything
- * else is begun: the modules below do not know the names of those above.
- */
+/* Registers each module's handlers and listeners, once, before anything else begins: lower modules
+ * do not know the names of those above them. */
 void gs_wire(void);
 
 #endif

@@ -94,7 +94,7 @@ int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t id, uint64_t bytes, str
 	if (find_step(ledger, id))
 		return gs_fail(err, "the step has a reservation already");
 	if (bytes == 0)
-		return gs_fail(err, "a reservation of no memory");
+		return gs_fail(err, "the reservation is 0 bytes");
 	if (bytes > left)
 		return gs_fail(err,
 			       "%" PRIu64 " MiB do not fit: %" PRIu64 " of %" PRIu64

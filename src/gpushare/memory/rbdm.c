@@ -124,7 +124,7 @@ static struct step *new_step(struct gs_rbdm *rbdm, uint64_t id, uint32_t priorit
 	else if (memory > rbdm->options.capacity)
 		gs_fail(err, "the step needs more memory than there is");
 	else if (*find(rbdm, id))
-		gs_fail(err, "a step of this id is there already");
+		gs_fail(err, "a step with this id exists already");
 	else if (!(step = calloc(1, sizeof(*step))))
 		gs_fail(err, "no memory");
 	if (!step)
@@ -252,7 +252,7 @@ int gs_rbdm_adopt(struct gs_rbdm *rbdm, uint64_t id, uint32_t priority, uint64_t
 	uint64_t same;
 
 	if (memory > rbdm->options.capacity - rbdm->admitted)
-		return gs_fail(err, "the memory that it had is no longer there");
+		return gs_fail(err, "the memory that it had is no longer available");
 	step = new_step(rbdm, id, priority, memory, err);
 	if (!step)
 		return -1;

@@ -95,10 +95,10 @@ static int no_choice(const struct gs_victim *c, size_t n, int32_t priority, uint
 			host += c[i].host;
 		}
 	if (!freed)
-		return gs_fail(err, "nobody of lower priority has memory that can be taken back");
+		return gs_fail(err, "no step of lower priority has memory that can be taken back");
 	if (freed < need)
 		return gs_fail(err,
-			       "those of lower priority have %" PRIu64 " of the %" PRIu64
+			       "the steps of lower priority have %" PRIu64 " of the %" PRIu64
 			       " MiB that are missing",
 			       MIB(freed), MIB(need));
 	return gs_fail(err,

@@ -2,13 +2,11 @@
 /*
  * The page that one client, the daemon and the GPU share.
  *
- * A sealed memfd of GS_PAGE_SIZE bytes, made by the daemon and passed over
- * the socket; a client that finds a new daemon passes its page back.  The
- * client registers it with the driver, so the GPU writes to it as well.
- * Fixed-width fields, native byte order (one host); every access that
- * another party can see goes through the helpers below.  The daemon treats
- * every word as hostile input: it never uses one as an index or a size
- * without a check.
+ * It is a sealed memfd of GS_PAGE_SIZE bytes, which the daemon makes and passes over the socket; a
+ * client that finds a new daemon passes its page back. The client registers it with the driver, so
+ * the GPU can write to it. Fields have fixed widths and native byte order, since all parties are on
+ * one host. Every access that another party can see goes through the helpers below. The daemon
+ * treats every word as hostile input: it never uses one as an index or a size without a check.
  */
 #ifndef GPUSHARE_PROTO_PAGE_H
 #define GPUSHARE_PROTO_PAGE_H
@@ -29,75 +27,81 @@
 #define GS_SLOT_EVICTABLE \
 	1u /* leaves at a block-task boundary when told to; the client may take it back \
 	      (shim/channels.h) */
-/* From this bit on, if it does not: why (enum ptx_reason; 0: not told). */
+/* From this bit on, if the launch cannot leave: why (enum ptx_reason; 0: not reported). */
 #define GS_SLOT_WHY_SHIFT 1
 #define GS_SLOT_WHY_MAX 63u
 /*
- * DONE, or PREP since: alone_ns is what it took.  Set after that, and gone before the next launch
- * writes the slot: if it is there before and after, what was read in between belongs together.
+ * In DONE, or in PREP after it: alone_ns is the measured time. The flag is set after alone_ns, and
+ * cleared before the next launch writes the slot. So if it is set both before and after a reader
+ * reads the slot, what was read belongs to one launch.
  */
 #define GS_SLOT_TIMED 128u
-/* What the launches without a slot took, as the client says, counts up to so many ns (slot.leave_ns
- * of one that is left as it is). */
+/* The time that a client reports for launches without a slot counts up to this many ns
+ * (gs_slot.leave_ns of a launch that cannot leave). */
 #define GS_SLOT_UNTRACKED_NS_MAX UINT64_C(200000000)
 /*
- * READY: the launch waits in its stream for the slot to be RUNNING, and whoever writes that lets it
- * go.  The client sets it once the driver has all of it; whoever moves the slot from READY to
- * RUNNING takes it away first.
+ * In READY: the launch waits in its stream for the slot to become RUNNING, and whoever writes
+ * RUNNING releases it. The client sets the flag once the driver has all of the launch; whoever
+ * moves the slot from READY to RUNNING clears the flag first.
  */
 #define GS_SLOT_PREENQUEUED 256u
-/* From this bit on (9 to 15 are free): gs_slot_dims() of the launch. */
+/* From this bit on: gs_slot_dims() of the launch. Bits 9 to 15 are free. */
 #define GS_SLOT_DIMS_SHIFT 16
 
 /* One launch of one kernel (EffiSha, section 6.1). */
 struct gs_slot {
-	/* These sixteen bytes the GPU writes at once, when the launch has left or is over. */
+	/* The GPU writes these sixteen bytes at once when the launch has left or has ended. */
 	_Atomic uint32_t state; /* enum gs_launch_state */
-	_Atomic uint32_t
-		started; /* GPU writes 1 when the launch begins; the client zeroes it before */
-	_Atomic uint64_t
-		done; /* N_t: block-tasks finished; the GPU writes it as the last block leaves */
-	_Atomic uint32_t kernel;   /* number of the kernel, as announced by GS_MSG_KERNEL */
-	_Atomic uint32_t flags;    /* GS_SLOT_* */
-	_Atomic uint64_t nt;       /* NT: block-tasks of the launch */
-	_Atomic uint64_t alone_ns; /* NT x tpt as the client has learned it, ns; 0: not known yet.
-				      GS_SLOT_TIMED: as measured */
-	_Atomic uint64_t seq;      /* launch number within the client, ascending from 0 */
-	_Atomic uint64_t
-		evictions; /* times that this launch has left with work remaining (client) */
-	_Atomic uint64_t
-		leave_ns; /* evictable: how long it takes to leave when told to, as the client has
-			   * learned it; 0: not known.  Else: alone time of the client's launches
-			   * since its last slot that have none of their own */
+	/* the GPU writes 1 when the launch begins; the client zeroes it before */
+	_Atomic uint32_t started;
+	/* N_t: finished block-tasks; the GPU writes it when the last block leaves */
+	_Atomic uint64_t done;
+	_Atomic uint32_t kernel; /* the kernel's number, see GS_MSG_KERNEL */
+	_Atomic uint32_t flags;  /* GS_SLOT_* */
+	_Atomic uint64_t nt;     /* NT: block-tasks of the launch */
+	/* NT x tpt as the client has learned it, ns; 0: not known yet. With GS_SLOT_TIMED: as
+	 * measured */
+	_Atomic uint64_t alone_ns;
+	_Atomic uint64_t seq; /* launch number within the client, ascending from 0 */
+	/* how often this launch has left with work remaining; the client writes it */
+	_Atomic uint64_t evictions;
+	/*
+	 * Evictable: how long it takes to leave when told to, ns, as the client has learned it; 0:
+	 * not known. Otherwise: alone time of the client's launches without a slot since its last
+	 * launch of this kind, ns.
+	 */
+	_Atomic uint64_t leave_ns;
 };
 
-/* Who sees that `requested` has changed (gs_page_request). */
+/* Who notices that `requested` has changed (gs_page_request). */
 enum gs_attended {
-	GS_ATTENDED_NOT,   /* nobody: the client sends DOORBELL */
-	GS_ATTENDED,       /* who sleeps on it */
-	GS_ATTENDED_AWAKE, /* who polls it and need not be woken */
+	GS_ATTENDED_NOT,   /* nobody, so the client must send DOORBELL */
+	GS_ATTENDED,       /* a thread that sleeps on it */
+	GS_ATTENDED_AWAKE, /* a thread that polls it and need not be woken */
 };
 
-/* What the others are to the client's launches. */
+/* What other clients need of this client's launches. */
 enum gs_contended {
-	GS_CONTENDED_NOT,     /* nobody waits */
-	GS_CONTENDED,         /* somebody waits for the GPU */
-	GS_CONTENDED_TRACKED, /* nobody waits, but somebody should come at their end: none is to go
-				 without a slot */
-	GS_CONTENDED_QUEUE, /* nobody waits for their end, but little is to be in front of those who
-			       launch at any moment */
-	GS_CONTENDED_SPARSE, /* a less urgent client should come about when they end: only some of
-				them need a slot */
+	GS_CONTENDED_NOT, /* no other client waits */
+	GS_CONTENDED,     /* another client waits for the GPU */
+	/* no client waits, but another one should run as soon as they end: every launch needs a
+	 * slot */
+	GS_CONTENDED_TRACKED,
+	/* no client waits for their end, but only few may be queued, since others launch at any
+	 * moment */
+	GS_CONTENDED_QUEUE,
+	/* a less urgent client should run roughly when they end: only some of them need a slot */
+	GS_CONTENDED_SPARSE,
 };
 
-/* May kernels of other clients be on the GPU at the same time as this client's? */
+/* May kernels of other clients be on the GPU together with this client's? */
 enum gs_beside {
 	GS_BESIDE_NOBODY,
-	GS_BESIDE_SLICED,   /* in contexts of their own: the driver switches between them */
-	GS_BESIDE_TOGETHER, /* in one context (MPS): they run at once */
+	GS_BESIDE_SLICED,   /* yes, in contexts of their own, between which the driver switches */
+	GS_BESIDE_TOGETHER, /* yes, in one context (MPS): they run at the same time */
 };
 
-/* What kind of page it is: whoever maps one looks at this first. */
+/* Identifies the page. Check this first after mapping one. */
 struct gs_page_head {
 	_Atomic uint32_t magic;
 	_Atomic uint32_t version;
@@ -106,28 +110,38 @@ struct gs_page_head {
 
 struct gs_page {
 	struct gs_page_head head;
-	_Atomic uint32_t grant;    /* daemon: 1 while the client may launch */
-	_Atomic uint32_t doorbell; /* daemon: +1 and a futex wake when a state changed */
-	_Atomic uint32_t heard;    /* client: the doorbell up to which its signals are on the GPU */
-	_Atomic uint32_t contended; /* daemon: enum gs_contended */
-	_Atomic uint32_t shared; /* daemon: 1 while another client waits for the GPU or has used it
-				    of late */
-	_Atomic uint64_t lease; /* bytes of device memory that the client may take without asking */
-	_Atomic uint64_t peak;  /* client: the most device memory that it has held, bytes */
+	_Atomic uint32_t grant; /* written by the daemon: 1 while the client may launch */
+	/* written by the daemon: +1 and a futex wake when a state has changed */
+	_Atomic uint32_t doorbell;
+	/*
+	 * written by the client: the doorbell value up to which its eviction signals are on the GPU
+	 */
+	_Atomic uint32_t heard;
+	_Atomic uint32_t contended; /* written by the daemon: enum gs_contended */
+	/* written by the daemon: 1 while another client waits for the GPU or has used it lately */
+	_Atomic uint32_t shared;
+	/* bytes of device memory that the client may take without asking; written by both */
+	_Atomic uint64_t lease;
+	/* written by the client: the most device memory that it has held, bytes */
+	_Atomic uint64_t peak;
 	_Atomic uint32_t unused[4];
-	_Atomic uint32_t
-		used; /* client: the slots from this one on were never in use; 0: it does not say */
-	_Atomic uint32_t attended;  /* daemon: enum gs_attended */
-	_Atomic uint32_t requested; /* client: +1, and a futex wake unless somebody is awake, when
-				       the daemon should look */
-	_Atomic uint32_t was_cpu;   /* clients of earlier versions write it; nobody reads it */
-	_Atomic uint32_t awake; /* client: threads that look whether their launch may go, and need
-				   not be woken */
-	_Atomic uint32_t only;  /* daemon: 1 while no other client has come to the GPU */
-	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t preenqueue; /* daemon: 1 where a launch that waits for its time slice had
-					better be in its stream (GS_SLOT_PREENQUEUED) */
-	_Atomic uint32_t beside;     /* daemon: enum gs_beside */
+	/* written by the client: slots from this one on were never in use; 0: it does not say */
+	_Atomic uint32_t used;
+	_Atomic uint32_t attended; /* written by the daemon: enum gs_attended */
+	/* written by the client: +1, and a futex wake unless the arbiter is awake, to make the
+	 * daemon look at the page */
+	_Atomic uint32_t requested;
+	_Atomic uint32_t was_cpu; /* earlier versions' clients write it; unused */
+	/* written by the client: how many threads check by themselves whether their launch may run,
+	 * and need not be woken */
+	_Atomic uint32_t awake;
+	/* written by the daemon: 1 while no other client has come to the GPU */
+	_Atomic uint32_t only;
+	_Atomic uint64_t was_launched_ns; /* earlier versions' clients write it; unused */
+	/* written by the daemon: 1 if a launch that waits for its time slice should be in its
+	 * stream already (GS_SLOT_PREENQUEUED) */
+	_Atomic uint32_t preenqueue;
+	_Atomic uint32_t beside; /* written by the daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_slot slot[GS_PAGE_SLOTS];
 };
@@ -146,22 +160,21 @@ _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 #define gs_page_load(field) atomic_load_explicit(&(field), memory_order_acquire)
 #define gs_page_store(field, value) atomic_store_explicit(&(field), (value), memory_order_release)
 
-/* Store it if it is another: the other side reads the line all the time. */
+/* Stores the value if it differs, since the other side reads the cache line all the time. */
 #define gs_page_tell(field, value) \
 	do { \
 		if (gs_page_load(field) != (uint32_t)(value)) \
 			gs_page_store(field, (uint32_t)(value)); \
 	} while (0)
 
+/* Does another client wait for the GPU? */
 static inline int gs_page_waited_for(const struct gs_page *page)
 {
 	return gs_page_load(page->contended) == GS_CONTENDED;
 }
 
-/*
- * Where to stop looking for slots in use.  Each is a cache line that another
- * processor or the GPU may have written, and most programs use few of them.
- */
+/* The number of slots that must be read. Each slot is a cache line that another processor or the
+ * GPU may have written, and most programs use few of them. */
 static inline uint32_t gs_page_slots(const struct gs_page *page)
 {
 	uint32_t used = gs_page_load(page->used);
@@ -170,9 +183,9 @@ static inline uint32_t gs_page_slots(const struct gs_page *page)
 }
 
 /*
- * A block's shape and the size of the grid (the client's classes of it, from 0 on) in 16 bits, 0
- * for none: one in tens of thousands of pairs of shapes looks the same, and a wrong time per
- * block-task is only a prediction.
+ * Block dimensions and the grid's size class (the client's, from 0 on) in 16 bits; 0 for none. One
+ * in tens of thousands of pairs gets the same value, and a wrong time per block-task is only a
+ * prediction.
  */
 static inline uint32_t gs_slot_dims(uint32_t x, uint32_t y, uint32_t z, uint32_t size)
 {
@@ -181,47 +194,40 @@ static inline uint32_t gs_slot_dims(uint32_t x, uint32_t y, uint32_t z, uint32_t
 	return x ? (h >> 16 ? h >> 16 : 1) : 0;
 }
 
-/* Move a slot from -> to; 1 if this call did it, 0 if the state was another. */
+/* Moves a slot from one state to another. Returns 1 if this call did it, 0 if the state was not
+ * `from`. */
 static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
 {
 	return atomic_compare_exchange_strong(&slot->state, &from, to);
 }
 
-/*
- * Make a fresh sealed page.  Returns its descriptor (close-on-exec, owned by
- * the caller) and the mapping in *page, or -1 with the reason.
- */
+/* Makes a new sealed page. Returns its descriptor (close-on-exec, owned by the caller) and the
+ * mapping in *page, or -1 with the reason. */
 int gs_page_create(struct gs_page **page, struct gs_error *err);
 
 /*
- * Map a descriptor that somebody else passed.  Refuses anything but a memfd
- * of the right size that is sealed against shrinking and growing and holds a
- * page of this version.  The descriptor stays the caller's.
+ * Maps a page that another process passed. Refuses anything but a memfd of the right size that is
+ * sealed against shrinking and growing and has a page of this version. Returns 0, or -1 with the
+ * reason. The descriptor stays the caller's.
  */
 int gs_page_map(int fd, struct gs_page **page, struct gs_error *err);
 
-/* Unmap; NULL is fine. */
+/* Unmaps a page; NULL is fine. */
 void gs_page_unmap(struct gs_page *page);
 
-/* Daemon: doorbell += 1 and wake whoever sleeps on it. */
+/* For the daemon: adds one to the doorbell and wakes everybody who sleeps on it. */
 void gs_page_doorbell(struct gs_page *page);
 
-/*
- * Daemon: the same for so many launches that may go now; nobody is woken if as
- * many threads are awake and look for themselves.
- */
+/* For the daemon: the same after `launches` launches were scheduled. Wakes nobody if at least as
+ * many of the client's threads are awake and check by themselves. */
 void gs_page_doorbell_for(struct gs_page *page, unsigned launches);
 
-/*
- * Client: sleep until the doorbell differs from `seen` or timeout_ns has passed
- * (0: only look).  Returns the doorbell's value.
- */
+/* For the client: sleeps until the doorbell differs from `seen` or timeout_ns has passed (0: only
+ * reads it). Returns the doorbell's value. */
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns);
 
-/*
- * Client: have the daemon look at the page.  For a page with `attended` only; whoever sleeps on the
- * word is woken before this returns.
- */
+/* For the client: makes the daemon look at the page. Only for a page whose `attended` is not
+ * GS_ATTENDED_NOT; a thread that sleeps on the word has been woken when this returns. */
 void gs_page_request(struct gs_page *page);
 
 #endif

@@ -198,7 +198,7 @@ int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params
 	if (params->nt == 0 || params->shares == 0)
 		return gs_fail(err, "a task needs at least one block-task and one share");
 	if (gs_index_find(&sched->index, id))
-		return gs_fail(err, "a task of this id is there already");
+		return gs_fail(err, "a task with this id exists already");
 	task = calloc(1, sizeof(*task));
 	if (!task || gs_ready_reserve(&sched->ready, sched->index.count + 1) < 0) {
 		free(task);

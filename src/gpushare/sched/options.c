@@ -54,8 +54,8 @@ int gs_sched_check(const struct gs_sched_options *options, struct gs_error *err)
 	if (options->min_quantum_ns > day || options->rr_quantum_ns > day ||
 	    options->cfs_epoch_ns > day || options->dprr_tick_ns > day ||
 	    options->handover_ns > day || options->starvation_ns > day)
-		return gs_fail(err, "a time of more than a day");
+		return gs_fail(err, "a time is longer than a day");
 	if (options->quantum_handovers > 1000)
-		return gs_fail(err, "a quantum of more than 1000 hand-overs");
+		return gs_fail(err, "a quantum is longer than 1000 hand-overs");
 	return 0;
 }

@@ -290,7 +290,7 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 
 	advance(sched, now);
 	if (class_of(sched, id))
-		return gs_fail(err, "a task of this id is there already");
+		return gs_fail(err, "a task with this id exists already");
 	if (sched->options.by_priority)
 		class = class_for(sched, params->priority);
 	return gs_one_arrive(sched->class[class].one, id, params, sched->now, err);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The containers of the core, which hold tasks and own nothing of them: an
- * index by id, the ready queue (a binary heap by key), and
- * the waiting line (who has waited longest).  Every operation is O(1) or O(log n).
- */
+/* The core's containers, which do not own the tasks: an index by id, the ready queue (a binary heap
+ * by key), and the waiting line (in order of waiting). Every operation is O(1) or O(log n). */
 #ifndef GPUSHARE_SCHED_TASKS_H
 #define GPUSHARE_SCHED_TASKS_H
 
@@ -15,7 +12,7 @@ struct gs_index {
 	size_t count;
 };
 
-int gs_index_init(struct gs_index *index); /* -1: no memory */
+int gs_index_init(struct gs_index *index); /* 0, or -1: no memory */
 void gs_index_fini(struct gs_index *index);
 struct gs_task *gs_index_find(const struct gs_index *index, uint64_t id);
 void gs_index_add(struct gs_index *index, struct gs_task *task);
@@ -27,17 +24,17 @@ struct gs_ready {
 	struct gs_task *oldest, *newest; /* the waiting line */
 };
 
-#define GS_NOT_READY SIZE_MAX /* gs_task_links.heap_at of a task outside the queue */
+#define GS_NOT_READY SIZE_MAX /* gs_task_links.heap_at of a task that is not in the queue */
 
-/* Room for one more task, so that gs_ready_add() cannot fail; -1: no memory. */
+/* Makes room for `tasks` tasks, so that gs_ready_add() cannot fail. Returns 0; -1: no memory. */
 int gs_ready_reserve(struct gs_ready *ready, size_t tasks);
 void gs_ready_fini(struct gs_ready *ready);
-/* entry->task is not in the queue; it goes to the waiting line's end. */
+/* Adds a task, which must not be in the queue, and puts it at the end of the waiting line. */
 void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry);
-/* The task is in the queue; its place in the waiting line stays. */
+/* Changes the key of a task in the queue; its place in the waiting line stays. */
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry);
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task);
-/* Another policy has changed all keys in place: put the heap in order. */
+/* Orders the heap again after another policy has changed all keys in place. */
 void gs_ready_restore(struct gs_ready *ready);
 
 /* Does x go before y? */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to the driver beside a capture; see capture.h. */
+/* Asking the driver about captures; see capture.h. */
 #define _GNU_SOURCE
 #include "device/shim/base/capture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Has this process ever captured a stream into a graph?  What is launched there goes to the driver
- * as it is. */
+/* Stream capture: whether this process has ever captured a stream into a graph. Launches into a
+ * captured stream go to the driver as written. */
 #ifndef GPUSHARE_SHIM_CAPTURE_H
 #define GPUSHARE_SHIM_CAPTURE_H
 
@@ -11,12 +11,11 @@ static inline int shim_capture_used(void)
 {
 	return shim_is_uncommon(SHIM_UNCOMMON_CAPTURED) != 0;
 }
-/* Is this one?  The driver is asked only if there can be a capture: most programs have none. */
+/* Is this stream being captured now? The driver is asked only if the process has ever captured a
+ * stream, which most programs do not. */
 int shim_capturing(CUstream stream);
-/*
- * What we ask the driver between these two, of our own accord, ends no capture that this thread, or
- * any thread, may be at: its mode is relaxed.  The program's own calls are not for in there.
- */
+/* Between these two the shim's own calls of the driver do not end a capture of this or another
+ * thread: the capture mode is relaxed. Do not make calls of the program's in between. */
 void shim_capture_relax(CUstreamCaptureMode *was);
 void shim_capture_restore(CUstreamCaptureMode was);
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Entry points that the shim wraps and the emulated device does not have:
- * their interface (facts of the driver API).  Opaque where the shim only
- * passes a pointer on.
- */
+/* Entry points that the shim wraps and the emulated device does not have: their interface (facts of
+ * the driver API). Types are opaque where the shim only passes a pointer on. */
 #ifndef GPUSHARE_SHIM_MORE_CUDA_H
 #define GPUSHARE_SHIM_MORE_CUDA_H
 
@@ -70,7 +67,7 @@ CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *er
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph);
-/* The begin of CUgraphNodeParams, as far as the shim reads it. */
+/* The beginning of CUgraphNodeParams, as far as the shim reads it. */
 struct shim_node_params {
 	CUgraphNodeType type;
 	int reserved[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The step that a process is in, and its driver; see place.h. */
+/* Finds the process's step and its driver; see place.h. */
 #define _GNU_SOURCE
 #include "device/shim/base/place.h"
 
@@ -16,15 +16,15 @@
 #include "gpushare/proto/msg.h"
 
 #define DEFAULT_SOCKET "/run/gpushare/gpushared.sock"
-/* What is mounted as the job's folder is called so (gpushare/mount/cover.h). */
+/* The mount of the job's folder has this source (gpushare/mount/cover.h). */
 #define FOLDER_SOURCE " - tmpfs gpushare "
 #define PATIENCE_NS (3 * GS_NS_PER_S)
 
 static pthread_once_t found = PTHREAD_ONCE_INIT;
-static char folder[PATH_MAX]; /* the job's; "": there is none */
+static char folder[PATH_MAX]; /* the job's folder; "": there is none */
 static char socket_path[128];
 
-/* mountinfo writes blanks as \040, and such. */
+/* mountinfo writes blanks as \040, for example. */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -42,7 +42,7 @@ static void unescape(char *text)
 	*to = '\0';
 }
 
-/* The last one counts: it may lie over an earlier one. */
+/* The last match counts, since it may cover an earlier one. */
 static void find_folder(void)
 {
 	FILE *f = fopen("/proc/self/mountinfo", "re");
@@ -66,7 +66,7 @@ static FILE *open_in_folder(const char *name)
 	return *folder ? fopen(path, "re") : NULL;
 }
 
-/* "A=B": what the program has set itself stays. */
+/* Sets "A=B" in the environment, unless the program has set A itself. */
 static void set_line(char *line)
 {
 	char *equals = strchr(line, '=');
@@ -86,7 +86,7 @@ static void set_number(const char *name, uint32_t value)
 	setenv(name, text, 0);
 }
 
-/* gpushared's answer: 0, or -1 with the reason. */
+/* Gets gpushared's answer. Returns 0, or -1 with the reason. */
 static int request(int driver, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
 	int sock = gs_msg_connect(socket_path, PATIENCE_NS, err), rc = -1;
@@ -118,7 +118,7 @@ static void set_step(struct gs_msg_here *here)
 		set_line(line);
 }
 
-/* The lines of a file, which may not be there. */
+/* Sets the lines of a file in the environment; f may be NULL. */
 static void set_lines(FILE *f)
 {
 	char *line = NULL;
@@ -131,7 +131,8 @@ static void set_lines(FILE *f)
 		fclose(f);
 }
 
-/* Where gpushared listens: in a job's mounts its folder says it, whatever the environment does. */
+/* Finds gpushared's socket: in a job's mounts the job's folder tells it, whatever the environment
+ * says. */
 static void find_socket(void)
 {
 	const char *named = getenv("GPUSHARE_SOCKET");
@@ -161,16 +162,16 @@ static void find(void)
 	find_folder();
 	find_socket();
 	if (*folder ? !has("job") && has_ids : named && *named)
-		return; /* the environment says all of it */
+		return; /* the environment says everything */
 	unsetenv("GPUSHARE_SOCKET");
 	if (*folder && !has("job") && !has("node"))
-		return; /* nobody is to be asked for any */
+		return; /* there is nobody to ask */
 	if (*folder && has_ids) {
 		setenv("GPUSHARE_SOCKET", socket_path, 1);
 	} else if (request(0, &msg, NULL, NULL) == 0 && msg.here.job_id) {
 		set_step(&msg.here);
 	} else if (*folder) {
-		/* gpushared decides: once it answers, or by its refusal. */
+		/* gpushared decides, by its answer or its refusal. */
 		set_lines(open_in_folder("job"));
 		set_lines(open_in_folder("environment"));
 	}
@@ -191,7 +192,7 @@ int shim_place_driver(size_t n, char *path, size_t size)
 		return -1;
 	if (n == 1)
 		return (size_t)snprintf(path, size, "%s/driver", folder) < size ? 0 : -1;
-	/* The file that we were loaded as: it may be one of several. */
+	/* The file from which the shim was loaded, which may be one of several. */
 	if (!dladdr((void *)(uintptr_t)shim_place_find, &info) || !info.dli_fname ||
 	    !realpath(info.dli_fname, file))
 		file[0] = '\0';

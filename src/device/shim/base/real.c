@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finding the driver below the shim, and its functions.
- *
- * GPUSHARE_DRIVER names it (a site's, or the emulated device's); otherwise the
- * usual places are tried, each by its full path, so that the dynamic linker
- * does not hand the shim itself back under its soname.
+ * Finds the driver and its functions. GPUSHARE_DRIVER names it (a site's, or the emulated device).
+ * Otherwise the usual places are tried, each by its full path, so that the dynamic linker does not
+ * return the shim itself under its soname.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,10 +43,8 @@ static CUresult no_driver(void)
 	return CUDA_ERROR_STUB_LIBRARY;
 }
 
-/*
- * cudart finds a driver, us, and asks for its version before anything else: at 0 it
- * says what it says without any driver (cudaErrorInsufficientDriver).
- */
+/* cudart finds the shim and asks for its version first. If that is 0 it reports what it reports
+ * without any driver (cudaErrorInsufficientDriver). */
 static CUresult no_version(int *version)
 {
 	if (!version)
@@ -67,7 +63,7 @@ const char *shim_name(enum shim_fn fn)
 	return names[fn];
 }
 
-/* Is this path the very file that we are in? */
+/* Is this path the file of the shim itself? */
 static int is_ourselves(const char *path)
 {
 	struct stat a, b;
@@ -78,7 +74,7 @@ static int is_ourselves(const char *path)
 	       a.st_ino == b.st_ino;
 }
 
-/* NULL: not a driver, and why, if it is worth a word. */
+/* Opens a driver. NULL: it is not one; `why` says why, if the user should know. */
 static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 {
 	void *handle;
@@ -101,7 +97,7 @@ static void *open_path(const char *path, int must_be_there, char why[WHY_MAX])
 	return handle;
 }
 
-/* In a container: by gpushared, which has it. */
+/* In a container: through gpushared, which has the file open. */
 static void *open_handed_over(char why[WHY_MAX])
 {
 	char path[32];
@@ -126,7 +122,7 @@ static int is_managed(void)
 	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
 }
 
-/* In the place of what the program, or who started it, has set there; that is said once. */
+/* Sets a variable, and tells the user once if that replaces a value of the program's. */
 static void set_instead(const char *name, const char *value, const char *why)
 {
 	const char *had = getenv(name);
@@ -137,12 +133,11 @@ static void set_instead(const char *name, const char *value, const char *why)
 }
 
 /*
- * With 8 connections the eighth held stream stops the context.
- * Each connection more makes a context dearer: 32 of them take 509 ms
- * instead of 151, and stop the GPU's other contexts for 21 ms instead of
- * 11 (doc/measurements/h200-connections.csv).  A program that wants more has them: the rules for
- * blocked streams count with SHIM_CONNECTIONS_N, and are on the safe side then.
- * The driver reads it once, in cuInit.
+ * With 8 connections the eighth blocked stream stops the context. Each further connection makes a
+ * context more expensive: with 32 it takes 509 ms instead of 151 to make one, and stops the GPU's
+ * other contexts for 21 ms instead of 11 (doc/measurements/h200-connections.csv). A program that
+ * wants more gets them: the rules for blocked streams count with SHIM_CONNECTIONS_N, which is on
+ * the safe side then. The driver reads the variable once, in cuInit.
  */
 static void have_connections(void)
 {
@@ -157,9 +152,9 @@ static void have_connections(void)
 }
 
 /*
- * What waits in lazy loading, and what does not, has been looked at with these drivers only
- * (loading.h): with an older one everything is loaded at once, as that never waits for a held
- * kernel.  It reads this once, in cuInit.
+ * Which calls wait in lazy loading was examined with these drivers only (kernel/loading.h). With an
+ * older driver everything is loaded at once, since that never waits for a preemptible kernel. The
+ * driver reads this variable once, in cuInit.
  */
 static void load_eagerly(void)
 {
@@ -190,7 +185,7 @@ static void *find_driver(char why[WHY_MAX])
 
 	if (named && *named) {
 		handle = open_path(named, 1, why);
-		/* In a job's mounts the driver's path may lead to us. */
+		/* In a job's mounts the driver's path may lead to the shim. */
 		if (handle || !is_ourselves(named))
 			return handle;
 	}
@@ -232,10 +227,8 @@ void *shim_real(enum shim_fn fn)
 	return p;
 }
 
-/*
- * A line that cannot be written, to a pipe that nobody reads or a file that may not become longer,
- * is not worth the program's life: the signal for that comes to this thread, and is taken here.
- */
+/* If a line cannot be written, to a pipe without a reader or a file that may not grow, the program
+ * must not die: the signal for that comes to this thread, and is caught here. */
 static void write_line(FILE *out, const char *fmt, va_list ap)
 {
 	static const struct timespec at_once = { 0, 0 };
@@ -244,7 +237,7 @@ static void write_line(FILE *out, const char *fmt, va_list ap)
 	struct timespec now;
 	struct tm tm;
 
-	/* As in gpushared's log, so that the two can be read side by side. */
+	/* The same format as in gpushared's log, so that the two can be read side by side. */
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);

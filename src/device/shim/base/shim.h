@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Inside the shim: the libcuda.so.1 that a job's process sees.
+ * The shim from inside: the libcuda.so.1 that a job's process loads.
  *
- * Rules of this folder: never exit, never write to standard output, never
- * hold a lock of ours across a driver call, no work in a process that never
- * touches CUDA.  The driver is called through REAL() only.
+ * Rules of this folder: never exit; never write to standard output; never hold a lock of the shim
+ * across a driver call; do no work in a process that never uses CUDA. The driver is called through
+ * REAL() only.
  */
 #ifndef GPUSHARE_SHIM_SHIM_H
 #define GPUSHARE_SHIM_SHIM_H
@@ -26,24 +26,25 @@ enum shim_fn {
 	SHIM_FN_COUNT
 };
 
-/* Of a symbol that is exported to the program. */
+/* Marks a symbol that is exported to the program. */
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
 /*
- * Of the words that every launch reads.  They lie together: of the driver's own part of a launch it
- * depends what is left of ours in the first caches, mostly nothing, and each line that is not there
- * costs more than many instructions.  What others write often is not for here.
+ * Marks words that every launch reads. They are placed together: after the driver's own part of a
+ * launch mostly none of the shim's data is left in the first caches, and fetching a missing cache
+ * line costs more than many instructions. Words that other threads write often do not belong here.
  */
 #define SHIM_HOT __attribute__((section("shim_hot"), visibility("hidden")))
 #define SHIM_LINE 64
-#define SHIM_PAIR (2 * SHIM_LINE) /* of which processors fetch the one with the other */
-/* What nearly never is so: what is done then is out of the way. */
+#define SHIM_PAIR (2 * SHIM_LINE) /* processors fetch both lines of a pair together */
+/* A condition that is nearly never true; the compiler moves the code for it out of the way. */
 #define SHIM_RARELY(is) __builtin_expect(!!(is), 0)
-/* Of what stands in every launch's way: it is long, but mostly little of it is gone through. */
+/* For functions that every launch passes through: they are long, but mostly little of them is
+ * executed. */
 #define SHIM_INLINE inline __attribute__((always_inline))
 
-/* The calling thread: what pthread_self() gives, without a call (psABI x86-64: the thread pointer
- * points at itself). */
+/* The calling thread's number: the value of pthread_self() without a call (psABI x86-64: the thread
+ * pointer points to itself). */
 static inline uintptr_t shim_self(void)
 {
 	uintptr_t self;
@@ -52,25 +53,24 @@ static inline uintptr_t shim_self(void)
 	return self;
 }
 
-/*
- * What most programs never do and none undoes, and what launches then have to ask about; said
- * before it is done.
- */
+/* Features that most programs never use. Once one is used, launches must check for it, for ever.
+ * The flag is set before the feature is used. */
 enum shim_uncommon {
 	SHIM_UNCOMMON_CAPTURED = 1, /* a stream has been captured (capture.h) */
-	SHIM_UNCOMMON_CONTEXT = 2,  /* a thread's context has changed and no call that we see had
-				       done it (context.c) */
-	SHIM_UNCOMMON_DEFAULT_BLOCKED =
-		4,                 /* a kernel has been held in a legacy default stream (order.c) */
-	SHIM_UNCOMMON_CROWDED = 8, /* a kernel was to be held with more streams than may be busy
-				      then (channels.c) */
+	/* a thread's current context has changed without a call that the shim sees (context.c) */
+	SHIM_UNCOMMON_CONTEXT = 2,
+	/* a preemptible launch has used a legacy default stream (order.c) */
+	SHIM_UNCOMMON_DEFAULT_BLOCKED = 4,
+	/* a preemptible launch was made by a program with more streams than may be busy then
+	 * (channels.c) */
+	SHIM_UNCOMMON_CROWDED = 8,
 };
 extern _Atomic uint32_t shim_uncommon SHIM_HOT;
 static inline uint32_t shim_is_uncommon(uint32_t what)
 {
 	return atomic_load_explicit(&shim_uncommon, memory_order_relaxed) & what;
 }
-/* 1: it is the first time. */
+/* Sets the flag; returns 1 if it was not set before. */
 static inline int shim_say_uncommon(uint32_t what)
 {
 	return !shim_is_uncommon(what) && !(atomic_fetch_or(&shim_uncommon, what) & what);
@@ -79,20 +79,21 @@ static inline int shim_say_uncommon(uint32_t what)
 /* ---- hot.c: which threads launch ---- */
 
 /*
- * The one thread that has launched so far, by shim_self(); another value: there is none, or there
- * are more (context/order.h).  What only the owner writes it may write by plain stores, and nobody
- * else writes it: a thread that finds its own number here is the owner or was it a moment ago, and
- * whoever has the number after it began when it had ended.
+ * The launch thread: the only thread that has launched so far, by shim_self(). Another value means
+ * that there is none yet, or that several threads launch (context/order.h). Words that only the
+ * launch thread writes it may write by plain stores. A thread that finds its own number here is the
+ * launch thread, or was it a moment ago; a thread that got the number of an ended launch thread
+ * began after that had ended.
  */
 extern _Atomic uintptr_t shim_launch_thread SHIM_HOT;
 
-/* What is known of the context that is current on a thread (context.h). */
+/* The current context of a thread, as the shim remembers it (context.h). */
 struct shim_cached {
 	struct shim_context *ctx; /* NULL: not known */
-	unsigned int since;       /* launches that have gone by that since */
+	unsigned int since;       /* how many launches have used it since it was remembered */
 };
 
-/* What the owner's launches write. */
+/* State that only the launch thread's launches write. */
 struct shim_owned {
 	struct shim_cached cached;
 	_Atomic(struct shim_section *) section; /* context/order.h */
@@ -100,7 +101,7 @@ struct shim_owned {
 };
 extern struct shim_owned shim_owned __attribute__((visibility("hidden")));
 
-/* The calling thread's; NULL: it is not the owner. */
+/* That state if the calling thread is the launch thread; else NULL. */
 static SHIM_INLINE struct shim_owned *shim_owned_here(void)
 {
 	return atomic_load_explicit(&shim_launch_thread, memory_order_acquire) == shim_self() ?
@@ -111,19 +112,17 @@ static SHIM_INLINE struct shim_owned *shim_owned_here(void)
 /* ---- real.c: the driver below us ---- */
 
 /*
- * The driver's function; opens the driver on first use.  Never NULL: what
- * the driver lacks answers CUDA_ERROR_NOT_SUPPORTED, and without a driver
- * everything answers CUDA_ERROR_STUB_LIBRARY; but the version is 0, as without any libcuda.so.1.
+ * The driver's function; opens the driver at the first call. Never NULL: a function that the driver
+ * lacks returns CUDA_ERROR_NOT_SUPPORTED, and without a driver every function returns
+ * CUDA_ERROR_STUB_LIBRARY, except that the version is 0 as without any libcuda.so.1.
  */
 void *shim_real(enum shim_fn fn);
 #define REAL(name) ((__typeof__(&name))shim_real(SHIM_FN_##name))
 
-/*
- * The same for what every launch calls, without a call once it has been found.
- * Not where the tests put themselves between (testsuite/unit/lock_watch.c).
- */
-extern void *shim_slot[SHIM_FN_COUNT]; /* per entry point, NULL before its first call; forward.S
-					  reads it, too */
+/* The same for functions that every launch calls: without a function call once it has been found.
+ * Not where tests intercept the calls (testsuite/unit/lock_watch.c). */
+/* One for each entry point, NULL before its first call; forward.S reads it, too. */
+extern void *shim_slot[SHIM_FN_COUNT];
 static inline void *shim_real_at_once(enum shim_fn fn)
 {
 	void *p = __atomic_load_n(&shim_slot[fn], __ATOMIC_ACQUIRE);
@@ -136,15 +135,15 @@ static inline void *shim_real_at_once(enum shim_fn fn)
 #define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
 #endif
 
-/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the
- * barrier rule; NULL: none. */
+/* The symbol to give to the program instead of the driver's function at `driver`: a wrapper, or an
+ * entry that passes the driver-call barrier; NULL: none. */
 void *shim_wrapper_of(const void *driver);
 
-/* "cuMemFree_v2" */
+/* The function's name, such as "cuMemFree_v2". */
 const char *shim_name(enum shim_fn fn);
 
-/* So many bytes of zeros from the start of a pair of cache lines on, and the rest of the last pair.
- * NULL: no memory; else for free(). */
+/* Allocates zeroed memory that begins at a pair of cache lines and fills whole pairs. The caller
+ * frees it by free(). NULL: no memory. */
 static inline void *shim_lines(size_t bytes)
 {
 	void *p = aligned_alloc(SHIM_PAIR, (bytes + SHIM_PAIR - 1) / SHIM_PAIR * SHIM_PAIR);
@@ -152,23 +151,24 @@ static inline void *shim_lines(size_t bytes)
 	return p ? memset(p, 0, bytes) : NULL;
 }
 
-/* One line to GPUSHARE_LOG's file, if that is set. */
+/* Writes a line to the file that GPUSHARE_LOG names, if it is set. */
 void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* One line to standard error, for what the user must know (once per process and text). */
+/* Writes a line to standard error that the user must know, once per process and text. */
 void shim_notice(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* ---- what is held (context/barrier.h) ---- */
+/* ---- preemptible kernels that are out (context/barrier.h) ---- */
 
-/* Kernels held: all; in the legacy default stream or one that synchronises with it. */
+/* How many preemptible kernels are out: [0] in all streams; [1] in the legacy default stream or one
+ * that synchronises with it. */
 extern _Atomic uint32_t shim_held[2] SHIM_HOT;
 static inline int shim_is_legacy_held(void)
 {
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* Hardware connections that a context has at least (CUDA_DEVICE_MAX_CONNECTIONS), as a number and
- * as text. */
+/* The hardware connections that a context has at least (CUDA_DEVICE_MAX_CONNECTIONS), as a number
+ * and as text. */
 #define SHIM_CONNECTIONS_N 13
 #define SHIM_CONNECTIONS "13"
 

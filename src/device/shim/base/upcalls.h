@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What a room asks of the rooms above it, which it neither includes nor calls.  wiring.c fills the
- * table as the library is loaded.
- */
+/* What a room needs from rooms above it, which it must neither include nor call. wiring.c fills in
+ * the table when the library is loaded. */
 #ifndef GPUSHARE_SHIM_UPCALLS_H
 #define GPUSHARE_SHIM_UPCALLS_H
 
@@ -11,16 +9,17 @@
 struct shim_session;
 
 struct shim_upcalls {
-	/* The session has its page: launches and the agent begin.  0; -1: it can have no thread. */
+	/* The session has its page, so launches and the agent may begin. Returns 0; -1: no thread
+	 * could be started. */
 	int (*session_begins)(struct shim_session *s);
 	/* The process exits. */
 	void (*session_ends)(struct shim_session *s);
-	/* In a forked child: every module forgets what is its parent's. */
+	/* In a forked child: every module forgets what belongs to its parent. */
 	void (*forked)(void);
-	/* A context is about to be destroyed; over: it has been. */
+	/* A context is about to be destroyed (over 0), or has been (1). */
 	void (*context_ends)(CUcontext ctx, int over);
-	/* shim_launch_reap(), shim_launch_enqueued(), shim_launch_keep_held(): whoever waits for a
-	 * kernel that is held asks so what has become of it. */
+	/* shim_launch_reap(), shim_launch_enqueued() and shim_launch_keep_held(), for waits for
+	 * preemptible kernels. */
 	unsigned (*reap)(struct shim_session *s);
 	unsigned (*enqueued)(struct shim_session *s);
 	int (*keep_held)(void);

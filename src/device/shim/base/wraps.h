@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The functions of ours behind the WRAPPED entry points.  They carry the
- * driver's own names and prototypes (driver/cuda.h, more_cuda.h); this header
- * only undoes the renaming macros that would hide the old versions.
+ * The shim's functions for the WRAPPED entry points. They have the driver's names and prototypes
+ * (driver/cuda.h, more_cuda.h); this header undoes the renaming macros that would hide the old
+ * versions.
  */
 #ifndef GPUSHARE_SHIM_WRAPS_H
 #define GPUSHARE_SHIM_WRAPS_H
@@ -28,13 +28,13 @@
 #undef cuGraphKernelNodeSetParams
 #undef cuStreamDestroy
 
-/* Of addresses with 32 bits: memory/entries.c. */
+/* With addresses of 32 bits; see memory/entries.c. */
 CUresult cuMemAlloc(unsigned int *ptr, unsigned int bytes);
 CUresult cuMemAllocPitch(unsigned int *ptr, unsigned int *pitch, unsigned int width,
 			 unsigned int height, unsigned int element);
 CUresult cuArrayCreate(CUarray *array, const void *d);
 CUresult cuArray3DCreate(CUarray *array, const void *d);
-/* Names that stand for the newest version in a program's source. */
+/* Names that mean the newest version in a program's source. */
 CUresult cuCtxCreate(CUcontext *ctx, unsigned int flags, CUdevice dev);
 CUresult cuCtxDestroy(CUcontext ctx);
 CUresult cuCtxPopCurrent(CUcontext *ctx);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The barrier rule: a driver call that blocks while it holds the
- * driver's lock would deadlock the relaunch of an evicted kernel.  Such a
- * call closes the barrier, waits until no evictable kernel is out, and only
- * then enters; while the barrier is closed other threads launch originals.
+ * A driver call that blocks while it holds the driver's lock would deadlock the relaunch of an
+ * evicted kernel. Such a call closes the barrier, waits until no evictable kernel is out, and only
+ * then enters the driver. While the barrier is closed, other threads launch kernels as written.
  *
- * Launch: held += 1, then look at the barrier.  Call: barrier += 1, then look at
- * held.  Both sequentially consistent, so one of the two sees the other.
+ * A launch adds one to shim_held and then reads the barrier; a call adds one to the barrier and
+ * then reads shim_held. Both are sequentially consistent, so at least one of the two notices the
+ * other.
  */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
@@ -23,37 +23,39 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/upcalls.h"
 
-/* As shim_held: [0] all calls, [1] those of the legacy default stream. */
+/* Indexed as shim_held: [0] for all calls, [1] for those of the legacy default stream. */
 static _Atomic uint32_t barrier[2];
-static __thread uint32_t
-	own_barrier; /* of barrier[0]: closed by this thread, which may begin a hold behind it */
+/* How often this thread has closed barrier[0]; it may launch a preemptible kernel behind it. */
+static __thread uint32_t own_barrier;
 
 /*
- * Blocked streams use up the context's channels, whichever they are: with n
- * connections and 65 streams in use, n - 4 may be held and all others go on
- * (doc/measurements/h200-connections.csv).  Three of them are the shim's own.
+ * Blocked streams use up the context's channels, whichever streams they are. With n connections and
+ * 65 streams in use, n - 4 may be blocked while all others continue
+ * (doc/measurements/h200-connections.csv). Three of those are the shim's own.
  */
 #define STREAMS_MAX (SHIM_CONNECTIONS_N - 7)
 
 /*
- * A stream takes 1,019 operations behind a hold; in the legacy default stream the
- * next one blocks its caller with the driver's lock, which the relaunch needs
- * (H200).  Several threads may be past the count at once.
+ * A stream accepts 1,019 operations behind a wait. In the legacy default stream the next operation
+ * blocks its caller with the driver's lock held, which the relaunch needs (H200). The bound is
+ * lower since several threads may pass the count at once.
  */
 #define BEHIND_MAX 900
-static _Atomic uint32_t
-	behind; /* operations since nothing was held there; to 0 only while nothing is */
+/*
+ * Operations enqueued since no preemptible kernel was in that stream; set to 0 only while none is.
+ */
+static _Atomic uint32_t behind;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
-	unsigned int kernels; /* 0: the slot is free */
+	unsigned int kernels; /* 0: this entry is free */
 } blocking[STREAMS_MAX];      /* under lock */
 
 /*
- * One kernel more in the stream; 0 if no further stream may hold one.  The first of a
- * legacy stream sets the count back before it is seen to be held, and no other
- * begins meanwhile: what is counted from then on stays counted.
+ * Counts one more kernel in the stream; returns 0 if no further stream may be blocked. The first
+ * kernel of a legacy stream resets `behind` before it counts as held, and no other begins
+ * meanwhile, so operations that are counted from then on stay counted.
  */
 static int stream_blocks(CUstream stream, int legacy)
 {
@@ -125,8 +127,8 @@ void shim_blocked_end(CUstream stream, int legacy)
 	drop(&shim_held[0]);
 }
 
-/* Until none is held, 1; [1]: in the legacy default stream.  Closes no barrier.  NULL: however long
- * that takes. */
+/* Waits until no preemptible kernel is out, in the legacy default stream if only_legacy. Returns 1
+ * then. Closes no barrier. p NULL: waits however long it takes; else may give up and return 0. */
 static int wait_for_none(int only_legacy, struct shim_patience *p)
 {
 	struct shim_session *s = shim_session_peek();
@@ -137,10 +139,11 @@ static int wait_for_none(int only_legacy, struct shim_patience *p)
 		return 1;
 	shim_capture_relax(&mode);
 	while ((out = atomic_load(&shim_held[only_legacy])) != 0) {
-		/* The process ends with kernels out: nobody would relaunch them any more. */
+		/* The process is ending, so no agent would relaunch a kernel that is out. */
 		if (s && (s->stopping || (p && shim_patience_ends(p, s))))
 			break;
-		/* The GPU ends a hold without telling: look, then nap. */
+		/* The GPU does not notify when a kernel ends: reclaim what has ended, then sleep a
+		 * little. */
 		shim_upcalls->reap(s);
 		futex_sleep(&shim_held[only_legacy], out);
 	}
@@ -172,8 +175,8 @@ void shim_blocked_behind(unsigned int operations)
 	if (atomic_load_explicit(&shim_held[1], memory_order_relaxed) == 0)
 		return;
 	if (atomic_fetch_add(&behind, operations) + operations > BEHIND_MAX) {
-		/* The barrier is closed: others' new holds would keep it waiting, and be in front
-		 * of what it has let through. */
+		/* Close the barrier: other threads' new preemptible kernels would prolong the wait,
+		 * and would be in front of the operations that it has let through. */
 		shim_barrier_enter(1);
 		atomic_store(&behind, operations);
 		shim_barrier_leave(1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which streams have something to do; see channels.h. */
+/* Which streams have pending work; see channels.h. */
 #define _GNU_SOURCE
 #include "device/shim/context/channels.h"
 
@@ -16,35 +16,38 @@
 #include "device/shim/base/wraps.h"
 
 #define NAP_NS 50000
-/* A program may use a thousand streams. */
+/* The size of the hash table `found`; a program may use a thousand streams. */
 #define FOUND_BITS 11
-/* Asked for at a time. */
+/* How many streams are queried at a time. */
 #define QUERIED_MAX 64
 
-/* In the place of one that was destroyed while it had something to do. */
+/* Replaces the handle of a stream that was destroyed while it had pending work. */
 #define GHOST ((CUstream)(uintptr_t)-1)
 
 struct shim_stream {
 	CUstream stream;  /* NULL: this record is free */
-	uintptr_t thread; /* of CU_STREAM_PER_THREAD: whose; else 0 */
+	uintptr_t thread; /* for CU_STREAM_PER_THREAD: the thread; else 0 */
 	CUcontext ctx;
 	struct shim_stream *next;
 	unsigned int inside; /* calls that are about to enqueue something */
-	uint32_t entered;    /* how often that was so: an answer that is older does not count */
-	int busy, requested; /* something may be pending; the driver is being asked */
+	/* how often that has happened: an older answer of the driver does not count */
+	uint32_t entered;
+	int busy, requested; /* work may be pending; how many threads query the driver about it */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shim_stream *streams; /* under lock; records are used again, never freed */
-static struct shim_stream *found[1 << FOUND_BITS]; /* under lock: by a hash of the stream, the last
-						      one that was looked for */
-static _Atomic uint32_t
-	branches; /* beyond each one's first, of the graphs that are out; written under lock */
-static _Atomic uint32_t contexts_gone; /* so many; written under lock */
+static struct shim_stream *streams; /* under lock; records are reused, never freed */
+/* Under lock: the record that was last found for each hash of a stream. */
+static struct shim_stream *found[1 << FOUND_BITS];
+/* The branches of the graphs that are out, beyond each graph's first; written under lock. */
+static _Atomic uint32_t branches;
+static _Atomic uint32_t contexts_gone; /* number of destroyed contexts; written under lock */
 static _Atomic int several,
-	many; /* a context has had two of its own; more than there may be busy */
+	/* several: a context has had two streams of its own; many: one has had more than may be
+	 * busy. */
+	many;
 
-/* It has its place, whether it is used or not. */
+/* The legacy default stream has its channel whether it is used or not. */
 static int is_default(CUstream stream)
 {
 	return stream == NULL || stream == CU_STREAM_LEGACY;
@@ -94,7 +97,7 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 	return s;
 }
 
-/* Under lock: as long as nobody takes note, each stream may. */
+/* Under lock. While usage is not noted, every stream may be busy. */
 static int may_be_busy(const struct shim_stream *s)
 {
 	return s->stream && (s->busy || !shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
@@ -117,7 +120,8 @@ static CUcontext current(void)
 	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
 }
 
-/* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
+/* Under lock: collects the streams of the context that may be busy, to be queried without the lock.
+ * Returns how many. */
 static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX],
 		       CUstream stream[QUERIED_MAX], uint32_t entered[QUERIED_MAX])
 {
@@ -136,7 +140,7 @@ static size_t to_query(CUcontext ctx, struct shim_stream *of[QUERIED_MAX],
 	return n;
 }
 
-/* Those are idle that the driver says are. */
+/* Marks the streams that the driver reports as idle. */
 static void query(CUcontext ctx)
 {
 	struct shim_stream *of[QUERIED_MAX];
@@ -158,8 +162,8 @@ static void query(CUcontext ctx)
 	}
 }
 
-/* Under lock, while nothing is held, or nothing of that is on the GPU: what is pending there ends
- * by itself. */
+/* Under lock, while no preemptible kernel is out or none of them is on the GPU: the pending work of
+ * destroyed streams then ends by itself, so they are forgotten. */
 static void forget_ghosts(void)
 {
 	for (struct shim_stream *s = streams; s; s = s->next)
@@ -167,10 +171,8 @@ static void forget_ghosts(void)
 			s->stream = NULL;
 }
 
-/*
- * If nothing with a slot is on the GPU, nobody waits for a held kernel.  Under lock: a launch is
- * inside until it is enqueued, so none is on its way between the two.
- */
+/* If no launch with a slot is on the GPU, no stream waits for a preemptible kernel, so all streams
+ * count as idle. Under lock: a launch is inside until it is enqueued, so none is missed. */
 static int all_idle(struct shim_session *session)
 {
 	int are;
@@ -186,10 +188,8 @@ static int all_idle(struct shim_session *session)
 	return are;
 }
 
-/*
- * Which of them are idle by now?  Once a stream has been captured nobody is asked: the question
- * ends a capture.  Another thread's default stream cannot be asked for.
- */
+/* Finds out which streams are idle by now. Once a stream has been captured the driver is not asked,
+ * since the query would end a capture. Another thread's default stream cannot be queried. */
 static void inspect(struct shim_session *session, CUcontext ctx)
 {
 	struct shim_context *c = shim_capture_used() ? NULL : shim_context_known(session);
@@ -201,7 +201,7 @@ static void inspect(struct shim_session *session, CUcontext ctx)
 	}
 }
 
-/* Under lock: may so many more of the context be busy? */
+/* Under lock: may `more` further streams of the context be busy? */
 static int has_room(CUcontext ctx, uint32_t more)
 {
 	return !atomic_load(&shim_held[0]) || busy(ctx) + more <= SHIM_CHANNELS_BUSY;
@@ -215,8 +215,9 @@ static void nap(void)
 }
 
 /*
- * With the lock, before and after: until so many more may be busy.  One more may be put into the
- * channel of the relaunches, and wait for the very kernel that would be relaunched there.
+ * Call with the lock, which is held again on return: waits until `more` further streams may be
+ * busy. One too many could be put into the channel of the relaunches, and wait for the very kernel
+ * that would be relaunched there.
  */
 static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
@@ -229,7 +230,7 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 		pthread_mutex_unlock(&lock);
 		if (shim_patience_ends(&p, session)) {
 			shim_log(
-				"more streams have something to do than may while a kernel is held: that is not evicted now");
+				"more streams have work pending than may while a preemptible kernel is out: kernels that are out are no longer evicted");
 			pthread_mutex_lock(&lock);
 			return;
 		}
@@ -241,7 +242,7 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 	shim_patience_rewarded(&p);
 }
 
-/* Under lock; of a stream that nobody has seen made, too. */
+/* Under lock: counts a call into the stream, also into a stream whose creation was not seen. */
 static struct shim_stream *entered(CUstream stream, struct shim_stream *s, CUcontext ctx)
 {
 	if (!s)
@@ -280,7 +281,8 @@ void shim_channel_leave_late(struct shim_stream *in)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Under lock: from now on it is noted which are busy; of all that there are it is not known. */
+/* Under lock: from now on it is noted which streams are busy. Of the existing ones it is not known,
+ * so they count as busy. */
 static void take_note(void)
 {
 	if (shim_is_uncommon(SHIM_UNCOMMON_CROWDED))
@@ -290,7 +292,7 @@ static void take_note(void)
 	shim_say_uncommon(SHIM_UNCOMMON_CROWDED);
 }
 
-/* Under lock: is it one more than busy() counts? */
+/* Under lock: would the stream add to what busy() counts? */
 static int is_more(CUstream stream, const struct shim_stream *s)
 {
 	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream) && !(s && s->busy);
@@ -333,7 +335,8 @@ void shim_channels_fork(struct shim_session *session, uint32_t n)
 	CUcontext ctx = current();
 
 	pthread_mutex_lock(&lock);
-	branches += n; /* before: what is held meanwhile must leave room for them */
+	/* Count them first: a kernel that goes out meanwhile must leave room for them. */
+	branches += n;
 	wait_for_room(session, ctx, 0);
 	pthread_mutex_unlock(&lock);
 }
@@ -386,7 +389,8 @@ void shim_channels_capture(void)
 
 /* ---- the streams that the program makes ------------------------------------ */
 
-/* Under lock: a stream more of the context; one that had its handle went with another context. */
+/* Under lock: adds a new stream of the context. If a record has the same handle already, that
+ * stream is gone with its context. */
 static void add_new(CUstream stream, CUcontext ctx)
 {
 	struct shim_stream *s = find(stream);
@@ -421,7 +425,7 @@ void shim_channel_made(CUstream stream)
 
 static pthread_key_t ends;
 
-/* A thread ends, and so does its default stream, once nothing is pending there. */
+/* A thread has ended; its default stream ends once no work is pending there. */
 static void thread_ends(void *of)
 {
 	struct shim_stream *s = of;
@@ -454,8 +458,8 @@ void shim_channels_thread(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Has it something to do?  With the lock, before and after; not known to be idle is as good as yes.
- */
+/* Has the stream pending work? If that is not known, yes. Call with the lock, which is held again
+ * on return. */
 static int is_pending(CUstream stream, struct shim_stream *s)
 {
 	int is = 1;
@@ -472,7 +476,7 @@ static int is_pending(CUstream stream, struct shim_stream *s)
 	return is;
 }
 
-/* Nobody may be asking for it meanwhile. */
+/* Waits until no thread queries the stream. */
 void shim_channel_destroying(CUstream stream)
 {
 	struct shim_stream *s;

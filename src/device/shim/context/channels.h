@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Streams with something to do, while kernels are held.
+ * Limits how many streams have work pending while preemptible kernels are out.
  *
- * A context has SHIM_CONNECTIONS_N hardware channels.  A stream with pending work has one; one that
- * gets some takes a channel in which nothing is pending, or, if there is none, any: behind a held
- * kernel's wait, perhaps, and then it goes on when that kernel has ended.  If that happens to the
- * stream in which evicted kernels are relaunched, the kernel never ends. On an H200 it takes eleven
- * pending streams of twelve channels, whatever they wait for, and the branches of a graph count
- * each (doc/measurements/h200-channels.csv).
+ * A context has SHIM_CONNECTIONS_N hardware channels, and a stream with pending work has one of
+ * them. A stream that gets work takes a channel in which nothing is pending. If there is none it
+ * takes any channel, perhaps one behind a preemptible kernel's wait, and then its work starts only
+ * when that kernel has ended. If this happens to the stream in which evicted kernels are
+ * relaunched, the kernel never ends. On an H200 it takes eleven streams with pending work of twelve
+ * channels, whatever they wait for, and each branch of a graph counts
+ * (doc/measurements/h200-channels.csv).
  *
- * So no more than SHIM_CHANNELS_BUSY have something to do while a kernel is held.  A program that
- * has made no more streams needs no care.  Of any other it is noted, once it holds a kernel, which
- * streams are used: what would be one too many waits for another one to end, and a kernel is held
- * only if there is room for its stream.  What has waited for long may have to go for another one to
- * end; then no kernel that is held is evicted any more.
+ * So at most SHIM_CHANNELS_BUSY streams may have pending work while a preemptible kernel is out. A
+ * program that has made no more streams than that needs no care. For any other program, from its
+ * first preemptible kernel on, it is noted which streams are used. A stream that would be one too
+ * many waits for another one's work to end, and a kernel goes out preemptibly only if there is room
+ * for its stream. If a stream has waited for long, the work that it waits for may depend on it;
+ * then no kernel that is out is evicted any more.
  *
- * Not counted: copies, which end by themselves; what a program lets a stream wait for by memory
- * operations of its own.
+ * Not counted: copies, which end by themselves, and what a program lets a stream wait for by its
+ * own memory operations.
  */
 #ifndef GPUSHARE_SHIM_CHANNELS_H
 #define GPUSHARE_SHIM_CHANNELS_H
@@ -24,15 +26,16 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/shim.h"
 
-/* One is the legacy default stream's.  Further ones: the driver's own, the signals', the
- * relaunches' and the watchers' (guarded.c). */
+/* SHIM_CONNECTIONS_N less four. One of the rest is the legacy default stream's; the four are those
+ * of the driver itself, the signals, the relaunches and the watchers (guarded.c). */
 #define SHIM_CHANNELS_BUSY (SHIM_CONNECTIONS_N - 4)
 
 struct shim_stream;
 
 /*
- * Something is about to be enqueued into `stream`, and has been: between the two the stream counts
- * as busy.  Waits while it would be one too many.  Not for a stream that is being captured.
+ * Call around enqueueing something into `stream`: in between the stream counts as busy. Waits while
+ * it would be one stream too many. Not for a stream that is being captured. shim_channel_enter()
+ * returns what shim_channel_leave() needs; NULL is fine.
  */
 struct shim_stream *shim_channel_enter_late(struct shim_session *s, CUstream stream);
 void shim_channel_leave_late(struct shim_stream *in);
@@ -48,29 +51,30 @@ static inline void shim_channel_leave(struct shim_stream *in)
 }
 
 /*
- * A kernel is about to be held in `stream`, and shim_blocked_begin() has counted it: 1 if there is
- * room.  Then the stream has been entered as above, if *in is not NULL.
+ * Call before a preemptible kernel goes out in `stream`, after shim_blocked_begin(). Returns 1 if
+ * there is room. Then, if *in is not NULL, the stream has been entered as above, and the caller
+ * must leave it.
  */
 int shim_channel_blocks(struct shim_session *s, CUstream stream, struct shim_stream **in);
 
-/* A graph of so many branches is about to be launched: waits while they would be too many; and it
- * is over. */
+/* Call before a graph with this many more branches is launched: waits while they would be too many.
+ * shim_channels_join(): the graph has ended. */
 void shim_channels_fork(struct shim_session *s, uint32_t branches);
 void shim_channels_join(uint32_t branches);
 
-/* A stream is about to be captured, and shim_capture_used() says so: nobody asks for any when this
- * returns. */
+/* Call before a stream is captured, after shim_capture_used() has become true: when this returns,
+ * no thread queries a stream's state any more. */
 void shim_channels_capture(void);
 
-/* Has a context had two streams or more that the program made, or its threads?  For ever. */
+/* Has a context ever had two or more streams that the program or its threads made? */
 int shim_channels_several(void);
 
-/* The program has got a stream of the current context. */
+/* The program has made a stream of the current context. */
 void shim_channel_made(CUstream stream);
-/* It destroys one, which the driver does, too, if that has something to do: then it has its channel
- * until it has not. */
+/* The program is about to destroy a stream. The driver allows that while work is pending, and the
+ * stream keeps its channel until that work has ended. */
 void shim_channel_destroying(CUstream stream);
-/* The thread's own default stream is used: it is one of the context's, for ever. */
+/* The thread's own default stream is used; from now on it counts as one of the context's. */
 void shim_channels_thread(void);
 
 /* The context has been destroyed, with its streams. */

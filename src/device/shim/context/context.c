@@ -16,16 +16,15 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_context *contexts;      /* under lock; records are never freed */
-static __thread struct shim_context *last; /* that this thread has launched in */
-/*
- * It is still the current one: the driver has said so, and no call of the program has changed that
- * since. To ask costs 60 ns (H200), more than half of what a launch may.
- */
+static __thread struct shim_context *last; /* the context in which this thread launched last */
+/* The thread's current context, as long as no call of the program has changed it. Asking the driver
+ * costs 60 ns (H200), more than half of what a launch may cost. */
 static __thread struct shim_cached known;
-/* Its device, which is known longer: an allocation may come long before there is a record. */
+/* The current context's device. It is cached separately, since a program may allocate long before a
+ * record exists. */
 static __thread struct {
 	CUdevice is;
-	unsigned int uses; /* so often more it is not asked for */
+	unsigned int uses; /* how many more times it may be used without asking */
 } known_device;
 
 #define TRY(call) \
@@ -38,13 +37,15 @@ static __thread struct {
 	} while (0)
 
 /*
- * The page for the GPU.  What is registered in a context goes with it, for all others as well, and
- * no address can be registered twice: each context gets an address of its own.
+ * Registers the page with the GPU. A registered page is unregistered for all contexts when one of
+ * them is destroyed, and no address can be registered twice. So each context gets a mapping at an
+ * address of its own.
  */
 static int show_page(struct shim_context *c, struct shim_session *s)
 {
 	void *view = mremap(s->page, 0, GS_PAGE_SIZE,
-			    MREMAP_MAYMOVE); /* one more mapping of what is shared */
+			    /* A second mapping of the same shared memory. */
+			    MREMAP_MAYMOVE);
 	CUresult rc;
 
 	if (view == MAP_FAILED)
@@ -63,9 +64,9 @@ static int show_page(struct shim_context *c, struct shim_session *s)
 }
 
 /*
- * What a launch enqueues beside its kernel.  Not every GPU and driver has these operations
- * (CAN_USE_STREAM_MEM_OPS, under WSL or a hypervisor): each launch would fail where the program's
- * own would not.
+ * Tries the operations that a launch enqueues beside its kernel. Some GPUs and drivers lack them
+ * (CAN_USE_STREAM_MEM_OPS, under WSL or a hypervisor), and then every launch would fail where the
+ * program's own launch would not.
  */
 static CUresult try_operations(const struct shim_context *c)
 {
@@ -85,7 +86,7 @@ static CUresult try_operations(const struct shim_context *c)
 	return rc;
 }
 
-/* One operation more, which can be done without: a wait for the host's memory. */
+/* Tries a wait for a word in host memory, which the shim can do without. */
 static int try_to_arm(const struct shim_context *c)
 {
 	return REAL(cuStreamWaitValue32_v2)(c->relaunch,
@@ -123,7 +124,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		image[i].limit = SHIM_NO_LIMIT;
 		image[i].chunk = SHIM_CHUNK_FIRST;
-		/* An eviction that is counted in block-tasks wants claims of one. */
+		/* If evictions are counted in block-tasks, claims must be of one block-task. */
 		image[i].chunk_max =
 			s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
 		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
@@ -132,7 +133,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 			c->page + offsetof(struct gs_page, slot) + i * sizeof(struct gs_slot);
 	}
 	c->image = image;
-	/* Nothing of the program's is held yet: a plain copy, once per context. */
+	/* No preemptible kernel of the context is out yet, so a plain copy is safe here. */
 	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
 	if (rc == CUDA_SUCCESS)
 		rc = try_operations(c);
@@ -160,11 +161,10 @@ static struct shim_context *find(CUcontext ctx)
 }
 
 /*
- * Put a fresh record into the list, unless another thread has equipped the same
- * context meanwhile: who launches in a context must find one record of it, since
- * streams are told apart with it (order.c).  The loser's device memory and streams
- * are the context's, and go with it: to release them could wait for a kernel that the
- * other thread holds.
+ * Adds a new record to the list, unless another thread has equipped the same context meanwhile. All
+ * threads that launch in a context must use one record, since order.c compares streams by it. The
+ * other record's device memory and streams stay in the context and go with it: releasing them could
+ * wait for a kernel that the other thread has out.
  */
 static struct shim_context *publish(struct shim_context *fresh)
 {
@@ -185,13 +185,13 @@ static struct shim_context *publish(struct shim_context *fresh)
 	return c;
 }
 
-/* `ctx` is this thread's: was that known? */
+/* `ctx` is the thread's current context: checks whether the cache had it. */
 static void check_known(CUcontext ctx)
 {
 	if (known.ctx && !known.ctx->gone && known.ctx->ctx != ctx &&
 	    shim_say_uncommon(SHIM_UNCOMMON_CONTEXT))
 		shim_log(
-			"the current context changes without a call: it is asked for at each launch");
+			"the current context changes without a call that the shim sees: the driver is asked for it at each launch");
 }
 
 static void drop_cached(void)
@@ -203,7 +203,8 @@ static void drop_cached(void)
 		own->cached.ctx = NULL;
 }
 
-/* The owner counts in its own record; should it be the owner no more, the thread's is used up. */
+/* The launch thread counts in shim_owned. Mark the thread's own record as used up, in case it is no
+ * longer the launch thread later. */
 static struct shim_context *cache_context(struct shim_context *c)
 {
 	struct shim_owned *own = shim_owned_here();
@@ -240,7 +241,8 @@ struct shim_context *shim_context_current(struct shim_session *s)
 		c->ctx = ctx;
 		if (equip(c, s) < 0) {
 			c->image = NULL;
-			shim_notice("a CUDA context cannot be shared: its kernels run unmanaged");
+			shim_notice(
+				"a CUDA context cannot be shared, so its kernels run unmanaged; set GPUSHARE_LOG to see why");
 		}
 		c = publish(c);
 	}
@@ -286,8 +288,8 @@ void shim_context_changes(void)
 	drop_cached();
 }
 
-/* It looks at gone after it has counted, and who sets gone looks at the count then: one of the two
- * sees the other. */
+/* This adds to `users` and then reads `gone`; shim_context_gone() writes `gone` and then reads
+ * `users`. So at least one of the two notices the other. */
 int shim_context_use(struct shim_context *c)
 {
 	atomic_fetch_add(&c->users, 1);
@@ -347,9 +349,9 @@ void shim_context_destroyed(CUcontext ctx)
 }
 
 /*
- * Not those that had this handle before it and are gone.  And if somebody has launched in it
- * meanwhile, for whom it was equipped anew, that record is the one: two would be two contexts to
- * order.c.
+ * Skips records of contexts that had the same handle before and are gone. If another thread has
+ * launched in the context meanwhile, so that it was equipped anew, that record is the valid one:
+ * order.c would take two records for two contexts.
  */
 void shim_context_stays(CUcontext ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the shim keeps in each CUDA context: the launches' control blocks in
- * device memory, their host images, the page as the GPU sees it, and streams
- * of its own for eviction signals and relaunches.
+ * What the shim keeps for each CUDA context: the launches' control blocks in device memory, their
+ * images in host memory, the page as the GPU sees it, and streams of its own for eviction signals
+ * and relaunches.
  */
 #ifndef GPUSHARE_SHIM_CONTEXT_H
 #define GPUSHARE_SHIM_CONTEXT_H
@@ -11,108 +11,119 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/shim.h"
 
-/* Resident limit of a kernel that may stay; the adaptive chunk of the claims (ctl.h). */
+/*
+ * The resident limit of a kernel that may stay; bounds of the adaptive chunk of the claims (ctl.h).
+ */
 #define SHIM_NO_LIMIT UINT32_MAX
 #define SHIM_CHUNK_FIRST 1
 #define SHIM_CHUNK_MAX 32
-/* A claim should take that long while nobody else wants the GPU, and that while somebody does. */
+/* How long a claim should take, ns: while nobody else wants the GPU, and while somebody does. */
 #define SHIM_CHUNK_AIM_NS 20000
 #define SHIM_CHUNK_CONTENDED_NS 3000
 
 struct shim_guards;
 
 enum shim_context_event {
-	SHIM_SETTLED, /* between control and relaunch: no signal is on its way any more */
-	SHIM_ENDED,   /* behind a kernel whose end is asked for (marker.h) */
+	/* recorded in control, awaited in relaunch: no earlier signal is still on its way */
+	SHIM_SETTLED,
+	SHIM_ENDED, /* behind a kernel whose end is polled (marker.h) */
 	SHIM_CONTEXT_EVENTS
 };
 
 struct shim_context {
-	/* What launches read. */
+	/* Read by launches. */
 	_Alignas(SHIM_LINE) CUcontext ctx;
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
-	_Atomic int gone;       /* destroyed: never touched again */
-	_Atomic CUresult fault; /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
-	_Atomic uint32_t
-		local_bytes;  /* the largest frame[] of a kernel that was launched in it so far */
-	int may_preenqueue;   /* its streams may wait for what is in the page (preenqueued.h) */
-	CUdeviceptr ctl;      /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
-	struct gs_ctl *image; /* what is in them, as far as the host wrote it */
-	CUdeviceptr page;     /* struct gs_page */
-	struct shim_guards *_Atomic guards; /* guarded.c's; NULL: none has been launched in it */
-	/* What the agent writes, too. */
-	_Alignas(SHIM_LINE) _Atomic unsigned int users; /* threads that are in it, the program's own
-							   calls aside */
-	uint64_t polled_ns;                             /* agent: when it last asked for a fault */
-	void *view;       /* the page at an address of this context's own, or NULL */
+	_Atomic int gone; /* the context is destroyed and must not be used */
+	/* the error that has ended the context (fault.h), or CUDA_SUCCESS */
+	_Atomic CUresult fault;
+	/* local memory per thread of the largest kernel launched in it so far, bytes */
+	_Atomic uint32_t local_bytes;
+	int may_preenqueue;   /* its streams can wait for words of the page (preenqueued.h) */
+	CUdeviceptr ctl;      /* the control blocks: GS_PAGE_SLOTS structs gs_ctl */
+	struct gs_ctl *image; /* their contents as the host has written them */
+	CUdeviceptr page;     /* the page, as the GPU sees it */
+	/* of guarded.c; NULL: no guarded kernel was launched in it */
+	struct shim_guards *_Atomic guards;
+	/* Written by the agent as well. */
+	/* threads of the shim that use it now (shim_context_use), apart from the program's own
+	 * calls */
+	_Alignas(SHIM_LINE) _Atomic unsigned int users;
+	/* when the agent last checked it for a fault, ns */
+	uint64_t polled_ns;
+	void *view;       /* a mapping of the page for this context alone, or NULL */
 	CUstream control; /* eviction signals */
 	CUstream relaunch;
 	CUevent event[SHIM_CONTEXT_EVENTS];
-	unsigned int attached; /* under context.c's lock: so many times, beyond being made */
-	uint32_t *word;        /* pinned: an order's values, to copy one from (agent.c); or NULL */
+	unsigned int attached; /* how often cuCtxAttach was called; under context.c's lock */
+	/* pinned memory with the values of signals that are sent by copies (evict.c), or NULL */
+	uint32_t *word;
 };
 
 /*
- * The current context's record, made on first use.  NULL: no context is
- * current, or it cannot be equipped (the reason is logged once): its kernels
- * then go to the driver directly.
+ * The current context's record, which is made on first use. NULL: no context is current, or it
+ * cannot be equipped (the reason is logged once), and then its kernels go to the driver directly.
  */
 struct shim_context *shim_context_current(struct shim_session *s);
 
 /*
- * The same without asking the driver where no call of the program has changed what is current on
- * this thread since it was asked last, SHIM_CACHED_MAX times at most.  A context that became
- * current behind our back is found out when the driver is asked the next time; from then on it is
- * asked each time, by all threads.
+ * The same, but without asking the driver if no call of the program has changed this thread's
+ * current context since the driver was last asked; at most SHIM_CACHED_MAX times in a row. If a
+ * context became current without such a call, this is noticed when the driver is asked next. From
+ * then on all threads ask the driver at each launch.
  */
 struct shim_context *shim_context_known(struct shim_session *s);
 #define SHIM_CACHED_MAX 128
 
 /*
- * What is known so.  Of the thread that alone launches (shim_launch_thread) it is with what it
- * owns: by its number and not by what is the thread's own (TLS), which takes a library a call into
- * the dynamic linker.  A thread that has that number after one has no current context until it
- * calls for one, which makes this unknown.
+ * The cached context of the calling thread. The launch thread (shim_launch_thread) keeps it in
+ * shim_owned, which is found by the thread's number, since access to thread-local storage costs a
+ * library a call into the dynamic linker. A thread that gets the number of one that has ended has
+ * no current context until it makes a call for one, and that call drops the cached context.
  */
-/* The calling thread's. */
+/* The calling thread's cached context; never NULL. */
 struct shim_cached *shim_cached_here(void);
 
-/* Does it hold, unless nobody is sure any more (SHIM_UNCOMMON_CONTEXT)? */
+/* May the cached context be used? Counts the use. Check SHIM_UNCOMMON_CONTEXT as well. */
 static SHIM_INLINE int shim_context_is_cached(struct shim_cached *cached)
 {
 	return cached->ctx && !atomic_load_explicit(&cached->ctx->gone, memory_order_acquire) &&
 	       cached->since++ < SHIM_CACHED_MAX;
 }
 
-/* The current context's device, of which the driver is asked no more often than that. */
+/* The current context's device. The driver is asked at most as often as for the context. */
 CUresult shim_context_device(CUdevice *device);
 
-/* The program makes a call that changes which context is current on this thread. */
+/* The program makes a call that changes this thread's current context. */
 void shim_context_changes(void);
 
 /*
- * The driver crashes over what was in a destroyed context, and the program may destroy
- * it at any time: whoever touches a context that the program did not call about
- * does so between these two.  0: it is gone.
+ * The driver crashes if a resource of a destroyed context is used, and the program may destroy a
+ * context at any time. So a thread that uses a context in which the program has not made a call
+ * does so between these two calls. shim_context_use() returns 0 if the context is gone, and then
+ * shim_context_unuse() must not be called.
  */
 int shim_context_use(struct shim_context *c);
 void shim_context_unuse(struct shim_context *c);
 
-/* The limit of its stack is another: how large a frame it has room for is not known any more. */
+/*
+ * The context's stack limit has changed: forget for how much local memory per thread it has room.
+ */
 void shim_context_local_unknown(CUcontext ctx);
 
-/* The program is about to destroy a context: nobody uses it any more when this returns. */
+/* The program is about to destroy a context. When this returns no thread of the shim uses it any
+ * more. */
 void shim_context_gone(CUcontext ctx);
-/* It has been destroyed: what was launched in it is over. */
+/* The context has been destroyed, and what was launched in it has ended. */
 void shim_context_destroyed(CUcontext ctx);
-/* It has not, after all. */
+/* The driver refused to destroy the context. */
 void shim_context_stays(CUcontext ctx);
-/* The program has attached to it, 1, or is about to detach from it, -1: how often it had attached
- * to it before. */
+/* The program has attached to the context (by 1), or is about to detach from it (by -1). Returns
+ * how often it was attached before. */
 unsigned int shim_context_attached(CUcontext ctx, int by);
-/* In a forked child: the parent's contexts, and the page in them, are not its own. */
+/* In a forked child: forgets the parent's contexts and the page in them. */
 void shim_context_forked(void);
 
 #endif

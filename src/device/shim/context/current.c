@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Calls that change which context is current on a thread (context.h); making one
- * (memory/contexts.c) does as well, and a destroyed one is marked as gone.
- */
+/* Driver calls that change which context is current on a thread (context.h). Making a context
+ * (memory/contexts.c) does so as well; a destroyed one is marked as gone. */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/context.h"
@@ -39,9 +37,11 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 	return REAL(cuCtxPopCurrent)(ctx);
 }
 
-/* ---- what may end one; what it holds is left as it is (memory/contexts.c has the others) ---- */
+/* ---- calls that may end a context and do not return charges (memory/contexts.c has the others)
+ * ---- */
 
-/* Before and after: its handle may be another's before we hear that it is gone. */
+/* Call this before the driver: it may give the context's handle to a new context before the call
+ * returns. */
 static void part_from(struct shim_session *s, CUcontext ctx)
 {
 	shim_upcalls->reap(s);
@@ -60,7 +60,7 @@ static CUresult parted(CUcontext ctx, CUresult rc)
 	return rc;
 }
 
-/* To the current one, which may have no record yet. */
+/* Attaches to the current context, which may have no record yet. */
 SHIM_EXPORT CUresult cuCtxAttach(CUcontext *ctx, unsigned int flags)
 {
 	struct shim_session *s = shim_session();

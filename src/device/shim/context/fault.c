@@ -5,8 +5,8 @@
 
 #include "device/shim/base/wraps.h"
 
-/* CUDA driver API, CUresult: those that leave the process in an inconsistent state, to be ended and
- * started anew. */
+/* The errors that, as the CUDA driver API says at CUresult, leave the process in an inconsistent
+ * state, so that it must be ended and started anew. */
 static const CUresult ending[] = {
 	CUDA_ERROR_ECC_UNCORRECTABLE,
 	CUDA_ERROR_NVLINK_UNCORRECTABLE,

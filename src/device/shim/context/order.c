@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches in critical section, in the order in which they came; see order.h. */
+/* Critical sections of launches, in the order in which they came; see order.h. */
 #define _GNU_SOURCE
 #include "device/shim/context/order.h"
 
@@ -17,36 +17,37 @@ static struct shim_section *first, **end = &first; /* under lock */
 static unsigned int waiting;                       /* under lock */
 
 /*
- * Mostly one thread launches, ever: the owner, which is the first one that does.  Its critical
- * section is here and nowhere else, and comes and goes with a plain store, since a locked operation
- * is a tenth of what a launch may cost, and more where it has to wait for what the program has
- * written before.
+ * Mostly only one thread ever launches: the launch thread, which is the first one that launches.
+ * Its section is kept in shim_owned.section only, and is entered and left by a plain store. A
+ * locked operation would cost a tenth of what a launch may cost, and more if it has to wait for the
+ * program's earlier writes.
  *
- * As soon as another thread launches there is no owner any more, for good.  That thread, with
- * the lock, says so, has every thread of the process pass a barrier (membarrier(2)), and looks
- * here then; the owner stores here and looks whether it still is the owner then.  The
- * barrier stands between the owner's two, wherever it is: either the owner sees that it is the
- * owner no more, and takes the lock, or the other thread sees the critical section and puts it into
- * the list, in front of everybody.  One that was found here stays valid, since its thread cannot
- * leave without the lock; and nobody waits for more than in_the_way() says.
+ * As soon as another thread launches there is no launch thread any more, for good. The other
+ * thread, with the lock, writes that to shim_launch_thread, makes every thread of the process pass
+ * a memory barrier (membarrier(2)), and then reads the launch thread's section. The launch thread
+ * stores its section and then checks whether it still is the launch thread. The barrier falls
+ * before, between or after these two steps. So either the launch thread notices that it is no
+ * longer the launch thread, and takes the lock, or the other thread finds the section and puts it
+ * at the front of the list. A section that is found stays valid, since its thread cannot leave
+ * without the lock. Nobody waits for more than in_the_way() says.
  *
- * A thread that has got the number of an owner which has ended is the owner in its place: that
- * one is in no critical section any more.
+ * A thread that has got the number of a launch thread that has ended is the launch thread in its
+ * place; the old one is in no section any more.
  */
-#define SHARED SHIM_THREAD_SHARED /* there is no owner, nor will be one */
-#define NOBODY SHIM_THREAD_NOBODY /* yet: the next one that launches is it */
+#define SHARED SHIM_THREAD_SHARED /* there is no launch thread and will be none */
+#define NOBODY SHIM_THREAD_NOBODY /* none yet: the next thread that launches becomes it */
 
 /*
- * Without an owner, mostly one launch is in critical section, alone: then it is here and not in the
- * list, and comes and goes with one compare-and-swap each, without the lock.  NULL: nobody
- * is in critical section.  `listed`: whoever is, is in the list.
+ * Without a launch thread, mostly one launch at a time is in a critical section. Then the section
+ * is in shim_order_sole and not in the list, and it comes and goes with one compare-and-swap each,
+ * without the lock. NULL: no thread is in a section. `listed`: every section is in the list.
  *
- * From NULL to a critical section and back only that critical section's thread moves it, and
- * anything else only who has the lock: to `listed`, when it puts itself and the
- * one that it found here, which came before, into the list; back to NULL when the list
- * is empty.  So whoever finds NULL has nobody in front of it, and whoever
- * finds itself replaced is in the list, or will be once it gets the lock.  A critical section
- * that was found here stays valid: its thread cannot leave without the lock.
+ * Only a section's own thread changes shim_order_sole from NULL to the section and back. All other
+ * changes need the lock: to `listed`, when a thread puts itself and the section that it found there
+ * (which came before) into the list, and back to NULL when the list is empty. So a thread that
+ * finds NULL has nobody in front of it. A thread that finds its section replaced has it in the
+ * list, or will once it gets the lock. A section that was found there stays valid, since its thread
+ * cannot leave without the lock.
  */
 static struct shim_section listed;
 _Atomic(struct shim_section *) shim_order_sole;
@@ -74,9 +75,10 @@ static int ordered(const struct shim_section *a, const struct shim_section *b)
 }
 
 /*
- * Two that hold nothing must not meet either while a third holds a blocking stream: what
- * is enqueued in the default stream is behind that hold, and what is enqueued in
- * another blocking stream afterwards is behind it, too, though its mark "started" was not.
+ * Two launches as written must not meet either while a third has blocked a stream that synchronises
+ * with the default stream. What is enqueued in the default stream is behind that one's wait. What
+ * is then enqueued in another such stream is behind it as well, although its "started" marker was
+ * not.
  */
 static int in_the_way(const struct shim_section *p)
 {
@@ -93,7 +95,7 @@ static void append(struct shim_section *p)
 	end = &p->next;
 }
 
-/* Where it is linked in, or where the list ends. */
+/* The place where the section is linked in, or the end of the list. */
 static struct shim_section **place_of(const struct shim_section *p)
 {
 	struct shim_section **at = &first;
@@ -108,7 +110,8 @@ static long barrier(int command)
 	return syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* It was promised, but has been forbidden since (seccomp): no store takes that long to be seen. */
+/* The kernel promised membarrier at registration; if seccomp has forbidden it since, wait longer
+ * than any store takes to become visible. */
 static void have_all_pass(void)
 {
 	static const struct timespec nap = { 0, 10 * 1000 * 1000 };
@@ -118,8 +121,9 @@ static void have_all_pass(void)
 }
 
 /*
- * With the lock, and `sole` says so: who sees that there is no owner must not overtake what the
- * owner was doing. p comes after that, though it may be the owner's.
+ * Call with the lock, after shim_order_sole has become `listed`: a thread that sees that there is
+ * no launch thread must not overtake what the launch thread was doing. p comes after that, even if
+ * it is the launch thread's own.
  */
 static void end_ownership(const struct shim_section *p)
 {
@@ -134,8 +138,7 @@ static void end_ownership(const struct shim_section *p)
 		append(its);
 }
 
-/* Behind everybody who is in critical section; it may have been put there already, as the owner's.
- */
+/* Puts the section behind all others; it may be in the list already, as the launch thread's. */
 static void enter_list(struct shim_section *p)
 {
 	struct shim_section *before;
@@ -155,7 +158,8 @@ static void enter_list(struct shim_section *p)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The owner's last one may not be there: it had left when that was looked for. */
+/* The launch thread's last section may not be in the list: it had left before another thread looked
+ * for it. */
 void shim_order_leave_late(struct shim_section *p)
 {
 	struct shim_section **at;
@@ -174,7 +178,7 @@ void shim_order_leave_late(struct shim_section *p)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The first that launches is the owner. */
+/* The first thread that launches becomes the launch thread. */
 static int become_launch_thread(void)
 {
 	uintptr_t is = NOBODY;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What one launch enqueues stays together in its stream.
+ * Keeps together what one launch enqueues in its stream.
  *
- * A held kernel is two operations (the variant, the wait behind it), one that is
- * left as it is three (the mark "started", the kernel, the mark DONE), and the
- * driver has no call that enqueues them as one.  If another thread's held
- * kernel came between the marks, the daemon would wait for a kernel that the
- * hold keeps off the GPU; if another thread's kernel came between a variant and
- * its wait, it would run in the middle of an evicted kernel.  So two launches of
- * which one holds, in streams that order their work among each other, pass
- * one after the other; and so do two that hold nothing while a kernel is held that
- * the legacy default stream waits for.  Launches in all other streams, and those
- * that hold nothing else, never wait for each other; nor does the agent, which relaunches.
+ * A preemptible launch is two operations: the variant and the wait behind it. A launch as written
+ * is three: the "started" marker, the kernel and the completion marker. The driver has no call that
+ * enqueues them as one. If another thread's preemptible launch came between the markers, the daemon
+ * would wait for a kernel that the other one's wait keeps off the GPU. If another thread's kernel
+ * came between a variant and its wait, it would run in the middle of an evicted kernel.
  *
- * A program that launches with one thread only pays next to nothing for this.
+ * So two launches pass one after the other if their streams order their work among each other and
+ * at least one of the launches is preemptible. Two launches that are not preemptible do so, too,
+ * while a preemptible kernel is out for which the legacy default stream waits. Launches in other
+ * streams, and launches as written otherwise, never wait for each other; nor does the agent when it
+ * relaunches.
  *
- * No mutex is held while the driver is entered.  A launch that waits here
- * waits for a thread that is inside the driver with an operation of the same
- * stream (or of the legacy default stream, when either is that), where the
- * driver itself would have them wait on each other.
+ * This costs a program that launches with one thread next to nothing.
+ *
+ * No mutex is held while the driver is entered. A launch that waits here waits for a thread that is
+ * inside the driver with an operation of the same stream (or of the legacy default stream, if
+ * either is that); there the driver itself would let one wait for the other.
  */
 #ifndef GPUSHARE_SHIM_ORDER_H
 #define GPUSHARE_SHIM_ORDER_H
@@ -27,7 +27,7 @@
 
 struct shim_context;
 
-/* One launch between its first operation and its last; on its caller's stack. */
+/* One launch between its first operation and its last; on its thread's stack. */
 struct shim_section {
 	const struct shim_context *ctx;
 	CUstream stream;
@@ -35,22 +35,22 @@ struct shim_section {
 		SHIM_LANE_OWN,
 		SHIM_LANE_BLOCKING,
 		SHIM_LANE_DEFAULT
-	} lane; /* how it meets the legacy default stream */
+	} lane; /* how its stream is ordered with the legacy default stream */
 	int blocks;
-	struct shim_owned *own;    /* it is the owner's (order.c); NULL: it is not */
-	struct shim_section *next; /* came later */
+	struct shim_owned *own;    /* set for the launch thread (order.c); else NULL */
+	struct shim_section *next; /* the next one, which came later */
 };
 
-/* Is the stream the legacy default one, or does it synchronise with it?  Asks the driver about a
- * created one. */
+/* Is the stream the legacy default stream, or does it synchronise with it? Asks the driver about a
+ * created stream. */
 int shim_stream_is_legacy(CUstream stream);
 
-/* order.c says what they are and who may move them. */
+/* order.c says what these mean and who may change them. */
 #define SHIM_THREAD_SHARED ((uintptr_t)0)
 #define SHIM_THREAD_NOBODY (~(uintptr_t)0)
 extern _Atomic(struct shim_section *) shim_order_sole;
 
-/* What is not over with one look: becoming the owner, and everything in the list. */
+/* The slow paths: becoming the launch thread, and everything that needs the list. */
 void shim_order_enter_late(struct shim_section *p);
 void shim_order_leave_late(struct shim_section *p);
 
@@ -59,8 +59,8 @@ static SHIM_INLINE int shim_is_default(CUstream stream)
 	return stream == NULL || stream == CU_STREAM_LEGACY;
 }
 
-/* The owner's own store, and whether it still is the owner: the compiler leaves them in that order,
- * and the barrier the CPU. */
+/* Stores the launch thread's section and then checks that it is still the launch thread. The
+ * compiler keeps that order, and the other thread's membarrier makes the processor keep it. */
 static SHIM_INLINE int shim_order_own(struct shim_section *p, struct shim_owned *own)
 {
 	atomic_store_explicit(&own->section, p, memory_order_release);
@@ -69,7 +69,8 @@ static SHIM_INLINE int shim_order_own(struct shim_section *p, struct shim_owned 
 	       SHIM_THREAD_SHARED;
 }
 
-/* One within another, as in a profiler's callback: both must be found then. */
+/* Sections can be nested, as in a profiler's callback; then both must be found, so the inner one
+ * takes the slow path. */
 static SHIM_INLINE int shim_order_enter_owned(struct shim_section *p, struct shim_owned *own)
 {
 	if (SHIM_RARELY(atomic_load_explicit(&own->section, memory_order_relaxed)))
@@ -78,10 +79,8 @@ static SHIM_INLINE int shim_order_enter_owned(struct shim_section *p, struct shi
 	return shim_order_own(p, own);
 }
 
-/*
- * Of the owner, for what holds nothing while no default stream has held anything:
- * shim_order_enter() where it is over with one look, or 0: shim_order_enter_late() is to be called.
- */
+/* shim_order_enter() for the launch thread and a launch as written, while no preemptible launch has
+ * used a default stream. Returns 0 if the caller must call shim_order_enter_late(). */
 static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p,
 					      const struct shim_context *ctx, CUstream stream,
 					      struct shim_owned *own)
@@ -95,8 +94,9 @@ static SHIM_INLINE int shim_order_enter_alone(struct shim_section *p,
 }
 
 /*
- * Wait until nothing that came before is in the way.  holds: a variant and its
- * wait are to be enqueued, and `legacy` is shim_stream_is_legacy().
+ * Enters the critical section: waits until no section that came before is in the way. blocks: the
+ * launch is preemptible, so a variant and its wait are enqueued; `legacy` is then
+ * shim_stream_is_legacy(). *p must stay valid until shim_order_leave().
  */
 static inline void shim_order_enter(struct shim_section *p, const struct shim_context *ctx,
 				    CUstream stream, int blocks, int legacy)
@@ -115,9 +115,10 @@ static inline void shim_order_enter(struct shim_section *p, const struct shim_co
 			shim_say_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED);
 	} else {
 		/*
-		 * Which streams synchronise with the default one is a question to the driver for
-		 * each launch, and of interest once one is held there.  Until then all are taken
-		 * for such: at worst one launch waits once for a stream that it need not.
+		 * Finding out whether a stream synchronises with the default stream means asking
+		 * the driver for each launch, and matters only once a preemptible launch has used
+		 * the default stream. Until then every stream is treated as if it did: at worst one
+		 * launch waits once for nothing.
 		 */
 		if (!blocks)
 			legacy = !shim_is_uncommon(SHIM_UNCOMMON_DEFAULT_BLOCKED) ||
@@ -148,13 +149,13 @@ static SHIM_INLINE void shim_order_leave(struct shim_section *p)
 }
 
 /*
- * Before the first launch, and again in a forked child: as long as one thread alone launches, its
- * critical section cost no locked operation.  Takes microseconds while the process has one thread,
- * 15 ms later.
+ * Call before the first launch, and again in a forked child. As long as only one thread launches,
+ * its critical section costs no locked operation. Takes microseconds while the process has one
+ * thread, and 15 ms later.
  */
 void shim_order_begin(void);
 
-/* In a forked child: what other threads of the parent were doing does not go on here. */
+/* In a forked child: forgets the parent's sections. */
 void shim_order_forked(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a wait for held kernels is given up; see patience.h. */
+/* When to give up waiting for preemptible kernels; see patience.h. */
 #define _GNU_SOURCE
 #include "device/shim/context/patience.h"
 
@@ -7,14 +7,12 @@
 #include "device/shim/base/upcalls.h"
 #include "device/shim/session/session.h"
 
-/*
- * If the program waits for itself, it may do so again and again: each time half as long, until a
- * wait was not in vain.
- */
+/* If the program waits for itself, it may do so again and again. So each further wait is half as
+ * long, until one succeeds. */
 #define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
-/* While the time slice is another client's, what is evicted does not end: that time counts so many
- * times less. */
+/* While another client has the time slice, an evicted kernel cannot end, so that time counts this
+ * many times less. */
 #define AWAY_TIMES 16
 
 int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
@@ -25,7 +23,7 @@ int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 	if (p->then)
 		p->waited_ns += (now - p->then) / (gs_page_load(s->page->grant) ? 1 : AWAY_TIMES);
 	p->then = now;
-	/* At the end of the process nobody relaunches what is held. */
+	/* When the process ends, no agent relaunches the kernels. */
 	if (s->stopping)
 		return 1;
 	if (p->waited_ns <= PATIENCE_NS >> was)

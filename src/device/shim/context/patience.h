@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long a call waits for held kernels, which may wait themselves for what the program does after
- * it.
+ * How long a driver call waits for preemptible kernels that are out. Such a kernel may itself wait
+ * for something that the program does only after the call.
  *
- * Without us the call would have gone on.  So after some time what is held is not evicted any more:
- * it stays on the GPU until it ends, what is away comes back first, and the call goes on all the
- * same; what may go wrong then may without us, too.
+ * Without gpushare the call would have returned. So after some time the kernels that are out are no
+ * longer evicted: they stay on the GPU until they end, evicted ones are relaunched first, and then
+ * the call is made although they are out. What can go wrong then could go wrong without gpushare,
+ * too.
  */
 #ifndef GPUSHARE_SHIM_PATIENCE_H
 #define GPUSHARE_SHIM_PATIENCE_H
@@ -14,16 +15,16 @@
 
 struct shim_session;
 
-/* One wait, on its caller's stack: all but the first is 0 at first. */
+/* One wait, on the stack of the waiting thread; all fields but the first are 0 at first. */
 struct shim_patience {
-	_Atomic unsigned int *in_vain; /* such waits that nothing came of, one after the other */
+	_Atomic unsigned int *in_vain; /* how many such waits in a row were given up */
 	uint64_t waited_ns;
-	uint64_t then; /* when that was so far; 0: it has not begun */
+	uint64_t then; /* when waited_ns was last updated, ns; 0: not yet */
 };
 
-/* Again and again while waiting: 1 if the call is to go on all the same. */
+/* Call this repeatedly while waiting. Returns 1 if the call should be made now anyway. */
 int shim_patience_ends(struct shim_patience *p, const struct shim_session *s);
-/* The wait is over in another way. */
+/* The wait ended because the kernels ended. */
 void shim_patience_rewarded(const struct shim_patience *p);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls that make, destroy and capture streams, and let one wait for another; see channels.h.
- */
+/* The driver calls that make, destroy and capture streams, or make one wait for another; see
+ * channels.h. */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
@@ -69,7 +69,7 @@ WAIT_EVENT(cuStreamWaitEvent_ptsz, (stream ? stream : CU_STREAM_PER_THREAD))
 
 /* ---- captures ---------------------------------------------------------------- */
 
-/* Said before the driver begins: another thread's launch may follow at once. */
+/* Say so before the driver begins: another thread's launch may follow at once. */
 #define BEGIN(name, params, args) \
 	SHIM_EXPORT CUresult name params \
 	{ \

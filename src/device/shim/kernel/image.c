@@ -19,15 +19,15 @@
 #include "device/shim/base/shim.h"
 
 #define PAGE_BYTES 4096
-/* No file is read that is longer: it would not be a module. */
+/* A longer file cannot be a module and is not read. */
 #define FILE_MAX ((off_t)1 << 30)
-/* Copies of what a program may free: of one image, and of all together. */
+/* Bounds for copies of images that a program may free: of one image, and of all together. */
 #define COPY_MAX ((size_t)64 << 20)
 #define COPIES_MAX ((size_t)256 << 20)
 
 static _Atomic size_t copied; /* bytes */
 
-/* A container in memory has only its own word for its length: is all of that mapped? */
+/* A container in memory says how long it is, but that may be wrong: is all of it mapped? */
 int shim_image_mapped(const void *data, size_t len)
 {
 	unsigned char present[1024];
@@ -46,8 +46,8 @@ int shim_image_mapped(const void *data, size_t len)
 	return 1;
 }
 
-/* A cubin in memory says itself how long it is: up to the end of its table of sections or segments,
- * or that of a section behind them. */
+/* A cubin in memory extends to the end of its table of sections or segments, or of the last section
+ * behind them. */
 uint64_t shim_cubin_length(const void *image)
 {
 	uint64_t table, end, segments;
@@ -115,7 +115,7 @@ static void leave(struct shim_image *i, enum ptx_reason why)
 	*i = (struct shim_image) { .why = why };
 }
 
-/* The block becomes the image's, if there is room for it. */
+/* The image takes over the block if there is room for it; else the block is freed. */
 static void keep_own(struct shim_image *i, void *block, size_t len)
 {
 	size_t sum = atomic_fetch_add(&copied, len) + len;
@@ -142,7 +142,7 @@ static void copy(struct shim_image *i, const void *data, size_t len)
 	keep_own(i, block, len);
 }
 
-/* Where the image is and how long; 0: nobody knows what it is. */
+/* Finds where the image is and how long it is; 0: its kind is not known. */
 static int locate(const void *image, struct gs_bytes *bytes, enum ptx_reason *why)
 {
 	int linked = 0;
@@ -196,8 +196,9 @@ void shim_image_drop(struct shim_image *i)
 }
 
 /*
- * A sample, so that nobody waits for a large file to be read: a collision makes a prediction worse,
- * and nothing else.  By way of a pipe, as the program may have unmapped the file.
+ * Hashes only a sample, so that no call waits for a large file to be read; a collision only makes a
+ * prediction worse. The bytes go through a pipe, since reading them directly would crash if the
+ * program has unmapped the file.
  */
 #define SAMPLES 32
 #define SAMPLE_BYTES 64
@@ -226,10 +227,8 @@ uint64_t shim_image_content(const struct shim_image *i)
 
 /* ---- reading ----------------------------------------------------------------------- */
 
-/*
- * By way of a file in memory: a write from memory that is not mapped any more is an error, where
- * reading it would end the program.
- */
+/* Copies through a file in memory: writing from memory that is not mapped any more returns an
+ * error, where reading it would end the program. */
 struct shim_bytes shim_image_read(const struct shim_image *i)
 {
 	struct shim_bytes bytes = { NULL, 0 };
@@ -244,7 +243,7 @@ struct shim_bytes shim_image_read(const struct shim_image *i)
 		else if (errno == EINTR)
 			n = 1;
 	}
-	/* The page behind it reads as zeros: text ends there. */
+	/* The page behind the image reads as zeros, so a text ends there. */
 	if (fd >= 0 && done == i->len && ftruncate(fd, (off_t)i->len + PAGE_BYTES) == 0)
 		bytes.data = mmap(NULL, i->len + PAGE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
@@ -262,7 +261,7 @@ void shim_bytes_drop(struct shim_bytes *bytes)
 	*bytes = (struct shim_bytes) { NULL, 0 };
 }
 
-/* 1, 0, or -1: corrupt. */
+/* Has the container an entry of this kind? 1, 0, or -1: it is corrupt. */
 static int has(const struct gs_fatbin *fb, enum gs_entry_kind kind, struct gs_error *err)
 {
 	struct gs_fatbin_entry e;
@@ -275,7 +274,7 @@ static int has(const struct gs_fatbin *fb, enum gs_entry_kind kind, struct gs_er
 	return rc;
 }
 
-/* Why no variant is made of a container's PTX; NONE: one can be. */
+/* Why no variant can be made from a container's PTX; NONE: one can. */
 static enum ptx_reason left_alone(const struct gs_fatbin *fb, const struct gs_fatbin_choice *c,
 				  struct gs_error *err)
 {

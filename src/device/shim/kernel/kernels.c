@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Handles to kernels; see kernels.h. */
+/* Kernels and their handles; see kernels.h. */
 #define _GNU_SOURCE
 #include "device/shim/kernel/kernels.h"
 
@@ -24,8 +24,8 @@ void shim_kernel_tell(struct shim_session *s, const struct shim_code *code)
 			 code->content, code->name);
 }
 
-/* Asked once, not at each launch.  Of a library's kernel they are the current device's; without
- * one, not known yet. */
+/* Asked once per kernel, not at each launch. A library's kernel is asked for on the current device;
+ * if there is none the number is not known yet. */
 static uint32_t registers_of(const void *handle, int library)
 {
 	CUdevice device = 0;
@@ -58,7 +58,9 @@ static struct shim_code *new_code(const char *name)
 	return code;
 }
 
-/* The place in the table, or a block of its own; for good. NULL: no memory. */
+/*
+ * The bucket's place in the table, or else a block of its own that is never freed. NULL: no memory.
+ */
 static struct shim_kernel *new_record(size_t bucket)
 {
 	struct shim_kernel *k = &shim_place[bucket];
@@ -66,7 +68,7 @@ static struct shim_kernel *new_record(size_t bucket)
 	return atomic_flag_test_and_set(&k->placed) ? shim_lines(sizeof(*k)) : k;
 }
 
-/* code NULL: there was no memory for it. */
+/* code NULL (no memory): does nothing. */
 static struct shim_kernel *insert(const void *handle, struct shim_code *code)
 {
 	size_t bucket = shim_bucket_of(handle);
@@ -87,7 +89,7 @@ static struct shim_kernel *insert(const void *handle, struct shim_code *code)
 	return k;
 }
 
-/* What the module says of its kernel, as far as it has been seen. */
+/* Notes the kernel's module, and what is known of it. */
 static void belong(struct shim_code *code, struct shim_module *m)
 {
 	code->module = m;
@@ -120,8 +122,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	struct shim_module *m = shim_module_find(module);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 
-	/* The driver gives the number of an unloaded kernel to another one, whose variant is
-	 * another. */
+	/* The driver may reuse the handle of an unloaded kernel for another one, which has another
+	 * variant. */
 	if (k && strcmp(k->code->name, name) == 0 && k->code->module == m &&
 	    k->library == (library ? module : NULL))
 		return;
@@ -130,8 +132,8 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 		k->library = library ? module : NULL;
 }
 
-/* Each context has functions of its own, whose numbers come again when it is gone: to the same
- * kernel's, or to another's. */
+/* Each context has its own functions. When it is gone their handles may be reused, for the same
+ * kernel or for another. */
 void shim_kernel_alias(const void *known, const void *handle)
 {
 	const struct shim_kernel *from = shim_kernel_seen(known);
@@ -158,13 +160,16 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 
 	if (k)
 		return k;
-	/* No call has given it to the program by name: a list of the module's has, or the driver's
-	 * own ways, by which cuFFT comes to some. */
+	/*
+	 * No call has given the program this handle by name: it comes from a list of the module's
+	 * functions, or from interfaces of the driver that are not public, by which cuFFT gets
+	 * some.
+	 */
 	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		return insert(handle, new_code("?"));
 	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		module = NULL;
-	shim_barrier_enter(0); /* its registers may not be known before it is loaded */
+	shim_barrier_enter(0); /* finding its registers may load it */
 	k = add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
 	shim_barrier_leave(0);
 	return k;
@@ -230,7 +235,7 @@ uint64_t shim_kernel_launches(const struct shim_kernel *k)
 	return n;
 }
 
-/* Shapes are taken in turn, so that the first free one is the last to look at. */
+/* The entries are used in order, so the first free one ends the search. */
 static uint64_t untracked_of(const struct shim_kernel *k)
 {
 	uint64_t n = 0;
@@ -240,8 +245,8 @@ static uint64_t untracked_of(const struct shim_kernel *k)
 	return n;
 }
 
-/* What has been told is read before what there is, which only grows: never less than has been told.
- */
+/* Read what has been reported before the total, which only grows, so the difference is never
+ * negative. */
 uint32_t shim_kernel_take_untracked(struct shim_kernel *k)
 {
 	uint64_t told = k->untracked_told, n;

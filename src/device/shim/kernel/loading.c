@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What has been loaded in which contexts; see loading.h. */
+/* What has been loaded in which context; see loading.h. */
 #define _GNU_SOURCE
 #include "device/shim/kernel/loading.h"
 
@@ -14,33 +14,34 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/wraps.h"
 
-/* A library in a context.  The records of its kernels that are there point to it, so it is never
- * freed. */
+/* A library in a context. The records of its kernels point to this, so it is never freed. */
 struct shim_loaded {
 	const void *library;
-	_Atomic(CUcontext) ctx;            /* NULL: no more */
-	_Atomic int whole;                 /* all of its kernels are there */
-	const struct shim_kernel **kernel; /* under lock: otherwise these are */
+	_Atomic(CUcontext) ctx; /* NULL: it is no longer loaded */
+	_Atomic int whole;      /* all of its kernels are loaded */
+	/* under lock: if not `whole`, the kernels that are loaded */
+	const struct shim_kernel **kernel;
 	size_t n, room;
 	struct shim_loaded *next;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_loaded *loaded;     /* under lock */
-static struct shim_loaded *parents[2]; /* of a forked child: the parent's two */
-static struct shim_loaded
-	*past; /* under lock: those of which kernels' records may still say something */
+static struct shim_loaded *parents[2]; /* in a forked child: the parent's lists */
+/* under lock: unloaded ones, which kernels' records may still point to */
+static struct shim_loaded *past;
 
-/* A module of so many functions comes whole: it takes less time than the program's call. */
+/* A module with at most this many functions is loaded as a whole, which takes less time than the
+ * program's call. */
 #define FEW_FUNCTIONS 32
 
-/* Of a module's function: it is there. */
+/* Marks a module's function as loaded. */
 static struct shim_loaded a_function;
 
-/* As the driver says, which decides in cuInit for good. */
+/* As the driver says; this is fixed from cuInit on. */
 static int is_lazy(void)
 {
-	static _Atomic int known; /* CUmoduleLoadingMode; 0: not asked yet, or not said */
+	static _Atomic int known; /* CUmoduleLoadingMode; 0: not queried yet, or not known */
 	CUmoduleLoadingMode mode = CU_MODULE_LAZY_LOADING;
 
 	if (!known && REAL(cuModuleGetLoadingMode)(&mode) == CUDA_SUCCESS)
@@ -75,7 +76,8 @@ static struct shim_loaded *find(const void *library, CUcontext ctx)
 	return is;
 }
 
-/* A program may go from one context to another and back. */
+/* Searches the lists: k->loaded has only the last context, and a program may switch from one
+ * context to another and back. */
 static struct shim_loaded *find_kernel(const struct shim_kernel *k, CUcontext ctx)
 {
 	struct shim_loaded *is;
@@ -92,7 +94,7 @@ static struct shim_loaded *find_kernel(const struct shim_kernel *k, CUcontext ct
 	return is;
 }
 
-/* Without memory it is not noted, and the next call closes the barrier as well. */
+/* If there is no memory it is not noted, and the next call closes the barrier again. */
 static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
 {
 	const struct shim_kernel **grown;
@@ -111,7 +113,7 @@ static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
 	k->loaded = is;
 }
 
-/* NULL: no memory; then the next call closes the barrier as well. */
+/* NULL: no memory, and then the next call closes the barrier again. */
 static struct shim_loaded *note(const void *library, CUcontext ctx)
 {
 	struct shim_loaded *is = find(library, ctx);
@@ -139,7 +141,8 @@ static CUresult load_kernel(const void *kernel)
 	return REAL(cuKernelGetFunction)(&f, (CUkernel)(uintptr_t)kernel);
 }
 
-/* It would not be there another time either, nor is it for the program: not for this GPU, say. */
+/* Is this result final, for the program's own calls as well? For example, the library has no code
+ * for this GPU. */
 static int is_for_good(CUresult rc)
 {
 	return rc == CUDA_SUCCESS || rc == CUDA_ERROR_NO_BINARY_FOR_GPU ||
@@ -147,7 +150,7 @@ static int is_for_good(CUresult rc)
 	       rc == CUDA_ERROR_UNSUPPORTED_PTX_VERSION || rc == CUDA_ERROR_NOT_FOUND;
 }
 
-/* Is all of it there that can be? */
+/* Loads all kernels of the library; returns 1 if all that can be loaded are. */
 static int load_whole(CUlibrary library)
 {
 	CUkernel *kernel = NULL;
@@ -171,7 +174,7 @@ static CUresult load_variables(CUlibrary library)
 	return REAL(cuLibraryGetModule)(&module, library);
 }
 
-/* All that is asked for, in the current context. */
+/* Loads what is needed in the current context. */
 static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *kernel, int whole)
 {
 	struct shim_loaded *is;
@@ -188,7 +191,8 @@ static CUresult load(const void *library, CUcontext ctx, struct shim_kernel *ker
 	return rc;
 }
 
-/* All functions of the module, unless there are more than so many; 1: they are loaded. */
+/* Loads all functions of the module unless there are more than `most`. Returns 1 if they are
+ * loaded. */
 static int load_functions(CUmodule module, unsigned int most)
 {
 	CUfunction *f = NULL;
@@ -215,8 +219,9 @@ int shim_load_module(CUmodule module)
 /* ---- the calls that may load ------------------------------------------------ */
 
 /*
- * What needs more of a library that is there mostly does not wait in the driver: what is held may
- * wait for what the program does after it.
+ * Closes the barrier and loads. A call that needs more of a library that is present mostly does not
+ * wait in the driver, so it waits with patience only: a preemptible kernel that is out may wait for
+ * what the program does after the call.
  */
 static void enter(struct shim_load *l, const void *library, CUcontext ctx,
 		  struct shim_kernel *kernel, int whole)
@@ -230,7 +235,7 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx,
 	if (!find(library, ctx))
 		shim_barrier_enter(0);
 	else if (!shim_barrier_enter_patiently())
-		whole = 0; /* no more than the program asks for */
+		whole = 0; /* load only what the program asks for */
 	shim_capture_relax(&mode);
 	l->rc = pushed ? REAL(cuCtxPushCurrent_v2)(ctx) : CUDA_SUCCESS;
 	if (l->rc == CUDA_SUCCESS) {
@@ -241,7 +246,7 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx,
 	shim_capture_restore(mode);
 }
 
-/* A module's function, which has one context. */
+/* Loads a module's function, which belongs to one context. */
 static void enter_function(struct shim_load *l, struct shim_kernel *k)
 {
 	struct shim_module *m = k->code->module;
@@ -356,9 +361,9 @@ CUresult shim_load_now(const void *kernel)
 	return shim_load_leave(&l, l.rc);
 }
 
-/* ---- what is no more -------------------------------------------------------- */
+/* ---- what is unloaded ------------------------------------------------------------ */
 
-/* Under lock: it is no more. */
+/* Under lock: moves a library to the list of unloaded ones. */
 static void pass(struct shim_loaded **at)
 {
 	struct shim_loaded *is = *at;
@@ -399,7 +404,8 @@ void shim_load_gone_context(CUcontext ctx)
 void shim_load_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
-	/* Not to be touched, as another thread may have been at one, nor leaked. */
+	/* Do not touch the lists, since a thread of the parent may have been changing them; but
+	 * keep them reachable, so that they do not count as leaks. */
 	parents[0] = loaded;
 	parents[1] = past;
 	loaded = past = NULL;

@@ -9,12 +9,13 @@
 
 #include "common/clock.h"
 
-/* Nobody uses a module for so long but in a driver that does not come back. */
+/* A thread that uses a module for longer is inside a driver call that does not return. */
 #define USED_NS (5 * GS_NS_PER_S)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shim_module *modules;  /* under lock */
-static struct shim_module *unloaded; /* under lock: their kernels' records point there */
+static struct shim_module *modules; /* under lock */
+/* under lock: unloaded ones, which kernels' records point to */
+static struct shim_module *unloaded;
 
 static void push(struct shim_module *m)
 {
@@ -62,7 +63,7 @@ struct shim_module *shim_module_find(const void *handle)
 	return m;
 }
 
-/* What was another module with this handle, whose context took it along, is not this one. */
+/* An older module with this handle, which went with its context, is another one. */
 void shim_module_alias(const void *library, const void *module)
 {
 	struct shim_module *of, *is, *m = calloc(1, sizeof(*m));
@@ -81,7 +82,8 @@ void shim_module_alias(const void *library, const void *module)
 	free(m);
 }
 
-/* It looks at gone after it has counted, and who sets gone looks at the count then. */
+/* This adds to `users` and then reads `gone`; shim_module_gone() writes `gone` and then reads
+ * `users`. So at least one of the two notices the other. */
 int shim_module_use(struct shim_module *m)
 {
 	atomic_fetch_add(&m->users, 1);
@@ -111,7 +113,7 @@ void shim_module_gone(const void *handle)
 
 	pthread_mutex_lock(&lock);
 	while ((m = *at)) {
-		/* The newest of that handle, and a library's modules with it. */
+		/* Take out the newest record with that handle, and a library's modules with it. */
 		if ((m->handle != handle || found) && !(m->of && m->of->handle == handle)) {
 			at = &m->next;
 			continue;

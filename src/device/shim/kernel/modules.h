@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The modules and libraries that the program has loaded, with their images.  Records live as long
- * as the process, since kernels' records point to them.
- */
+/* The modules and libraries that the program has loaded, with their images. Records live as long as
+ * the process, since kernels' records point to them. */
 #ifndef GPUSHARE_SHIM_MODULES_H
 #define GPUSHARE_SHIM_MODULES_H
 
@@ -11,40 +9,43 @@
 
 struct shim_module {
 	const void *handle;
-	int library; /* it is a CUlibrary; otherwise a CUmodule */
+	int library; /* 1: a CUlibrary; 0: a CUmodule */
 	struct shim_image image;
-	_Atomic int gone;             /* unloaded, or about to be */
-	_Atomic unsigned int users;   /* see shim_module_use() */
-	_Atomic uint64_t content;     /* shim_image_content(), once it has been asked for */
-	_Atomic int whole;            /* a kernel of it has a variant (loading.h) */
-	_Atomic int loaded;           /* of a module: all of its functions are */
-	const struct shim_module *of; /* the library whose module it is; NULL: it is itself */
+	_Atomic int gone;           /* it has been unloaded, or is about to be */
+	_Atomic unsigned int users; /* see shim_module_use() */
+	_Atomic uint64_t content;   /* shim_image_content(), once it has been computed */
+	/* a kernel of it has a variant, so it is loaded as a whole (loading.h) */
+	_Atomic int whole;
+	_Atomic int loaded;           /* for a module: all of its functions are loaded */
+	const struct shim_module *of; /* the library to which this module belongs; NULL: to none */
 	struct shim_module *next;
 };
 
-/* One was loaded; takes over what the image owns.  loaded: as the field. */
+/* A module or library was loaded; takes over what the image owns. loaded: as the field. */
 void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image);
 
-/* The driver says that this is a module of a library: its kernels are the library's. */
+/* The driver says that this is a library's module, so its kernels are the library's. */
 void shim_module_alias(const void *library, const void *module);
 
-/* The newest of that handle; of a library's module, the library.  NULL: it was not seen. */
+/* The newest record with that handle; for a library's module, the library's record. NULL: its
+ * loading was not seen. */
 struct shim_module *shim_module_find(const void *handle);
 
 /*
- * Its image is read and the driver asked for its variables between these two; 0: it is gone.
- * Whoever unloads it waits meanwhile, so that is not for long.
+ * Between these two calls the module's image may be read and the driver be asked for its variables.
+ * shim_module_use() returns 0 if the module is gone. A thread that unloads it waits meanwhile, so
+ * keep it short.
  */
 int shim_module_use(struct shim_module *m);
 void shim_module_unuse(struct shim_module *m);
 
-/* It is about to be unloaded: when this returns nobody uses it any more. */
+/* The module is about to be unloaded. When this returns no thread uses it any more. */
 void shim_module_gone(const void *handle);
 
-/* Has it a kernel that could be held? */
+/* Has it a kernel with a variant? */
 int shim_module_has_variants(const void *handle);
 
-/* In a forked child: its parent's modules are not its own. */
+/* In a forked child: forgets the parent's modules. */
 void shim_modules_forked(void);
 
 #endif

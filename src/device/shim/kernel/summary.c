@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counts of the process's kernels, written down; see summary.h. */
+/* Writes the counts of the process's kernels to a file; see summary.h. */
 #define _GNU_SOURCE
 #include "device/shim/kernel/summary.h"
 

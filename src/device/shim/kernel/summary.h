@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of the process's kernels, for whoever asked with GPUSHARE_SUMMARY. */
+/* A summary of the process's kernels, for a user who sets GPUSHARE_SUMMARY. */
 #ifndef GPUSHARE_SHIM_SUMMARY_H
 #define GPUSHARE_SHIM_SUMMARY_H
 
 /*
- * At exit: append a line per kernel to the file that GPUSHARE_SUMMARY names,
- * if it does; all of them in one write, since other processes append, too.
- * Fields, parted by blanks: launches, of these evictable ones, evictions,
- * form (enum ptx_transform_kind), reason (enum ptx_reason), name.
+ * Call at exit: appends a line per kernel to the file that GPUSHARE_SUMMARY names, if it is set; in
+ * one write, since other processes append to it, too. The fields, separated by blanks: launches,
+ * evictable launches among them, evictions, transform (enum ptx_transform_kind), reason (enum
+ * ptx_reason), name.
  */
 void shim_summary_write(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which launches are timed, and what is made of it; see times.h. */
+/* Which launches are timed, and what is learned from them; see times.h. */
 #define _GNU_SOURCE
 #include "device/shim/kernel/times.h"
 
@@ -7,27 +7,28 @@
 #include "gpushare/proto/page.h"
 
 /*
- * Launches that are timed: so many at first and after a surprise, then one of so
- * many: odd, so that both are timed where a program takes turns between two sizes.  Far fewer where
- * nobody else uses the GPU, who would wait for one that has become longer: what a short kernel is
- * predicted to take may add up to SAMPLE_ALONE_NS until it is timed again, and whoever comes has
- * all timed that were put off.  Timing one costs its thread 10 to 18 us, and a step of PyTorch is
- * 480 short ones: one of 127 to 255 cost it 0.8 %.
+ * The first SAMPLE_FIRST launches are timed, and as many after a surprise, then one of
+ * SAMPLE_EVERY. That is odd, so that both are timed if a program alternates between two sizes. Far
+ * fewer are timed while nobody else uses the GPU, since nobody would wait for a kernel that has
+ * become longer: the predicted times of a short kernel may add up to SAMPLE_ALONE_NS until it is
+ * timed again, and a client that comes has all postponed ones timed. Timing one launch costs its
+ * thread 10 to 18 us, and a step of PyTorch is 480 short launches: timing one of 127 to 255 cost it
+ * 0.8 %.
  */
 #define SAMPLE_FIRST 4
 #define SAMPLE_EVERY 31
 #define SAMPLE_ALONE 127
 #define SAMPLE_ALONE_MOST 1023
 #define SAMPLE_ALONE_NS (64 * GS_NS_PER_MS)
-/* Beside others what takes so many times longer may be longer: each such sample makes it longer by
- * such a part, others undo that. */
+/* Beside others' kernels a launch that takes this many times longer may have become longer: each
+ * such sample raises the time by this part, and other samples undo that. */
 #define LONGER_BY 4
 #define LONGER_STEP 8
-/* Up to then its time may still be mostly that of its first launch, which a cold GPU makes many
- * times as long. */
+/* Until this many launches the time may still be mostly that of the first launch, which a cold GPU
+ * makes many times longer. */
 #define SAMPLE_SETTLED (2 * SAMPLE_ALONE_MOST)
 
-/* One of so many is timed while nobody else uses the GPU.  takes_ns 0: not known. */
+/* One of how many launches is timed while nobody else uses the GPU. takes_ns 0: not known. */
 static uint32_t one_of_alone(uint64_t takes_ns)
 {
 	uint64_t n = takes_ns ? SAMPLE_ALONE_NS / takes_ns : 0;
@@ -58,7 +59,7 @@ int shim_time_is_settled(const struct shim_time *t)
 	return t->tpt_ps && shim_time_launches(t) > SAMPLE_FIRST;
 }
 
-/* The next launches are timed, so many. */
+/* Has the next launches timed. */
 static void query(struct shim_time *t, uint32_t launches)
 {
 	t->again = launches;
@@ -66,15 +67,15 @@ static void query(struct shim_time *t, uint32_t launches)
 }
 
 /*
- * The average moves by a quarter, whatever the sample says: one is too long where the GPU was
- * another context's in between, and a kernel that takes now this long, now that, is to be
- * predicted by its mean, which is what queues up.  But one that is far off asks for more at once,
- * so a kernel whose work has changed is at two thirds of the way after 34 launches, and one
- * sample that was wrong is at less than half after as many (130 to 1026, while nobody else uses the
- * GPU).  Those ask for no more in turn: of a kernel that is never as its mean, 4 launches of 34 are
- * timed, and the others may go untracked. Nor, once many have been launched, does one that was
- * shorter while nobody else uses the GPU: nobody waits for what is thought to be too long, and
- * whoever comes has the next ones timed.
+ * The mean moves by a quarter whatever the sample says: a sample is too long if another context had
+ * the GPU in between, and a kernel whose time varies should be predicted by its mean, since that is
+ * what queues up. But a sample that is far off requests more samples at once. So a kernel whose
+ * work has changed is two thirds of the way there after 34 launches, and the effect of one wrong
+ * sample is less than half after as many (130 to 1,026 while nobody else uses the GPU). Those
+ * samples request no more in turn: for a kernel that is never near its mean, 4 launches of 34 are
+ * timed, and the others may go untracked. Nor does a shorter sample, once there were many launches
+ * and while nobody else uses the GPU: nobody waits for a time that is predicted too long, and a
+ * client that comes has the next launches timed.
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
 			 uint32_t beside)

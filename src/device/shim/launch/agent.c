@@ -16,8 +16,8 @@
 #include "device/shim/launch/facts.h"
 #include "device/shim/launch/untracked.h"
 
-/* How long the daemon does not hear of launches without a slot, at first and at most; how long it
- * is tried in the end. */
+/* How long after a launch without a slot the daemon may not know of it, at first and at most; and
+ * how long the agent tries to report the rest at exit. */
 #define TELL_FIRST_NS (50 * GS_NS_PER_MS)
 #define TELL_NS (1 * GS_NS_PER_S)
 #define TELL_LAST_NS (200 * GS_NS_PER_MS)
@@ -28,20 +28,21 @@
 struct agent {
 	struct shim_session *session;
 	struct shim_evictor evictor;
-	uint32_t heard;             /* the doorbell at the last look */
-	uint64_t tell_ns;           /* when the daemon is told of launches next */
-	uint64_t tell_step_ns;      /* doubles: a program may be over soon */
-	int tell_anyway;            /* the daemon is a new one */
-	uint64_t reconnect_ns;      /* not before */
+	uint32_t heard;   /* value of the doorbell at the last check */
+	uint64_t tell_ns; /* when launches are reported to the daemon next */
+	/*
+	 * interval of those reports; it doubles, and is short at first since a program may end soon
+	 */
+	uint64_t tell_step_ns;
+	int tell_anyway;            /* report all, since the daemon is a new one */
+	uint64_t reconnect_ns;      /* when to try to reconnect next */
 	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
 };
 
 static pthread_t thread;
 
-/*
- * The daemon would take the time slice now; nobody else writes it meanwhile.  What is on
- * the GPU ends, and the next launch finds that the time slice is over.
- */
+/* Takes the time slice as the daemon would; nobody else writes that word while no daemon is there.
+ * Kernels on the GPU finish, and the next launch finds that the time slice is over. */
 static void return_grant(struct shim_session *s)
 {
 	atomic_store(&s->page->grant, 0);
@@ -56,8 +57,9 @@ static void keep_connection(struct agent *a)
 
 	if (s->connected && !gs_client_alive(s->client)) {
 		s->connected = 0;
-		shim_log("gpushared is gone");
-		gs_page_store(s->page->preenqueue, 0); /* nobody is left to let it go */
+		shim_log("the connection to gpushared has ended");
+		/* no daemon is left to release a pre-enqueued launch */
+		gs_page_store(s->page->preenqueue, 0);
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)
@@ -73,7 +75,7 @@ static void keep_connection(struct agent *a)
 		return;
 	if (shim_session_connect(s, RECONNECT_TIMEOUT_MS, &err) < 0) {
 		a->reconnect_ns = now + a->reconnect_step_ns;
-		if (!s->refused) /* a quick restart is not worth a word */
+		if (!s->refused) /* do not notify the user of a quick restart */
 			shim_session_say_absent(s);
 		if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
 			a->reconnect_step_ns *= 2;
@@ -110,8 +112,8 @@ static void tell_of_the_last(struct shim_session *s)
 		nanosleep(&nap, NULL);
 }
 
-/* Rung for while a kernel waits: its time slice is near, and a wake-up takes long.  1: look again.
- */
+/* If the doorbell has rung while an evicted kernel waits, its time slice is near, and a wake-up
+ * would take long: stays awake for a while. Returns 1 if the slots should be inspected again. */
 static int stay_awake(struct agent *a, uint32_t doorbell)
 {
 	struct gs_page *page = a->session->page;
@@ -138,7 +140,8 @@ static void *run(void *arg)
 	struct shim_session *s = a.session;
 	struct shim_force force = { 0 };
 
-	gs_slice_short(); /* the program's threads may spin where this one is woken */
+	/* the program's threads may be spinning on the processor where this one wakes */
+	gs_slice_short();
 	while (!s->stopping) {
 		uint32_t doorbell = gs_page_load(s->page->doorbell);
 		uint64_t nap = shim_evictor_inspect(&a.evictor);
@@ -146,7 +149,8 @@ static void *run(void *arg)
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);
 		shim_launch_reap(s);
-		/* Launches read this line of the page: it is written only if it changes. */
+		/* Launches read this cache line of the page, so it is written only if the value
+		 * changes. */
 		if (gs_page_load(s->page->heard) != doorbell)
 			gs_page_store(s->page->heard, doorbell);
 		keep_connection(&a);
@@ -154,7 +158,8 @@ static void *run(void *arg)
 		if (!stay_awake(&a, doorbell))
 			gs_page_wait(s->page, doorbell, nap);
 	}
-	/* What ended since the last look is measured all the same: the daemon has a last look, too.
+	/*
+	 * Measure also what has ended since the last inspection; the daemon polls a last time, too.
 	 */
 	shim_launch_reap(s);
 	tell_of_the_last(s);
@@ -163,7 +168,7 @@ static void *run(void *arg)
 
 int shim_agent_start(struct shim_session *s)
 {
-	/* The program's signal handlers never run on our thread. */
+	/* The agent blocks all signals, so that the program's handlers never run on it. */
 	if (gs_thread_start(&thread, 0, run, s) < 0)
 		return -1;
 	pthread_setname_np(thread, "gpushare");
@@ -175,7 +180,7 @@ void shim_agent_stop(struct shim_session *s)
 	struct timespec until;
 
 	if (atomic_exchange(&s->stopping, 1))
-		return; /* a thread is joined once */
+		return; /* another caller joins the thread */
 	gs_page_doorbell(s->page);
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec++;

@@ -3,10 +3,11 @@
 #define _GNU_SOURCE
 #include "device/shim/launch/attributes.h"
 
-/* What becomes of each; what is not here is refused: nobody knows what it asks for. */
+/* What to do with each attribute. An attribute that is not in the table keeps the kernel as
+ * written, since its meaning is unknown. */
 static const struct {
 	CUlaunchAttributeID id;
-	enum ptx_reason why; /* NONE: it goes with the variant */
+	enum ptx_reason why; /* NONE: the variant gets the attribute */
 } table[] = {
 	{ CU_LAUNCH_ATTRIBUTE_IGNORE, PTX_REASON_NONE },
 	{ CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, PTX_REASON_NONE },
@@ -31,7 +32,7 @@ static enum ptx_reason reason_of(CUlaunchAttributeID id)
 	return PTX_REASON_LAUNCH_ATTRIBUTE;
 }
 
-/* Does it ask for what the launch is without it? */
+/* Does the attribute ask for nothing beyond a launch without it? */
 static int is_idle(const CUlaunchAttribute *a)
 {
 	const CUlaunchAttributeValue *v = &a->value;
@@ -56,7 +57,7 @@ enum ptx_reason shim_attributes_take(struct shim_attributes *to, const CUlaunchC
 	to->n = 0;
 	if (!config)
 		return worst;
-	/* A list that is said to be there and is not, the driver refuses. */
+	/* The driver refuses a launch that claims a list of attributes and has none. */
 	if (config->numAttrs && !config->attrs)
 		return PTX_REASON_LAUNCH_ATTRIBUTE;
 	for (unsigned int i = 0; i < config->numAttrs; i++) {
@@ -66,7 +67,7 @@ enum ptx_reason shim_attributes_take(struct shim_attributes *to, const CUlaunchC
 			continue;
 		if (by_cluster && config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
 			why = PTX_REASON_NONE; /* a cluster runs or leaves as a whole */
-		/* The one that says most, wherever it stands. */
+		/* Keep the most specific reason, whatever its place in the list. */
 		if (why != PTX_REASON_NONE &&
 		    (worst == PTX_REASON_NONE || worst == PTX_REASON_LAUNCH_ATTRIBUTE))
 			worst = why;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that launch.  What goes untracked (untracked.h) goes to the driver from here, and so
- * fast as that can be: most of a program's launches are of that kind, and have 100 ns. Everything
- * else is launch.c's.
+ * The driver calls that launch kernels. Untracked launches (untracked.h) go to the driver directly
+ * from here, as fast as possible: they are most of a program's launches, and the shim may add at
+ * most 100 ns to each. launch.c handles all others.
  */
 #define _GNU_SOURCE
 #include "device/shim/base/capture.h"
@@ -13,10 +13,11 @@
 #include "device/shim/base/wraps.h"
 
 #define APART __attribute__((noinline))
-/* What nearly all launches go through lies together. */
+/* Functions that nearly all launches use are placed together. */
 #define TOGETHER __attribute__((hot))
 
-/* The driver's, once it has been found: shim_slot[] is a cache line more. */
+/* The driver's cuLaunchKernel, once it has been found; using shim_slot[] would touch one more cache
+ * line. */
 extern __typeof__(&cuLaunchKernel) _Atomic shim_launch_found SHIM_HOT;
 __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 
@@ -29,9 +30,10 @@ __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 #define TASKS ((uint64_t)gx * gy * gz)
 
 /*
- * What launch.c would find for nearly every launch that goes untracked, in the same order: is it
- * one, by what is known?  Then it is counted, and this is what the driver is given for f.  NULL:
- * nothing has been done that matters.  own: as owned_here() says.
+ * Decides, with the same checks in the same order as launch.c, whether the launch may go untracked
+ * by what is known already. If so, counts it, sets *in to its context and returns the function to
+ * give to the driver in place of f. Returns NULL if it may not; then nothing has changed. own: as
+ * owned_here() returns it.
  */
 static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunction f,
 					       uint64_t tasks, uint32_t dims, CUstream stream,
@@ -68,17 +70,19 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 		       NULL;
 }
 
-/* What the calling thread owns, in a program that does nothing odd; NULL: it is not so. */
+/* The launch thread's state if the caller is the launch thread and the program uses no uncommon
+ * feature; else NULL. */
 static SHIM_INLINE struct shim_owned *owned_here(void)
 {
 	return shim_is_uncommon(~UINT32_C(0)) ? NULL : shim_owned_here();
 }
 
 /*
- * The one thread that launches, so there is a session, in a program that does nothing odd: its
- * launch goes untracked, and has entered. That is what nearly all launches go through, apart from
- * their many arguments, which leave it no registers.  Should another thread come meanwhile, order.h
- * sees it in the end.  NULL: nothing has been done that matters.
+ * For the launch thread of a program without uncommon features: if the launch may go untracked,
+ * enters the critical section and returns the function to launch. Nearly all launches use this
+ * path. It is a separate function since a launch's many arguments leave it no registers. If another
+ * thread launches meanwhile, order.h notices when the section ends. Returns NULL if the launch may
+ * not go untracked; then nothing has changed.
  */
 static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p, CUfunction f,
 							 uint64_t tasks, uint32_t dims,
@@ -95,14 +99,16 @@ static APART TOGETHER CUfunction thread_may_go_untracked(struct shim_section *p,
 	return direct;
 }
 
-/* It was launched by its function in the context that is current, and the driver says that this is
- * not one: the stream's is another. */
+/* The kernel was launched by its function of the current context, and the driver refused the
+ * handle: the stream belongs to another context. */
 static SHIM_INLINE int is_elsewhere(CUresult rc, CUfunction direct, CUfunction f)
 {
 	return SHIM_RARELY(rc == CUDA_ERROR_INVALID_HANDLE) && direct != f;
 }
 
-/* As the program gave it, then; it may have to be loaded in the stream's context. */
+/*
+ * Launches with the program's own handle. The kernel may have to be loaded in the stream's context.
+ */
 static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunchConfig *config)
 {
 	struct shim_context *c = shim_context_known(shim_session_peek());
@@ -129,8 +135,8 @@ static APART CUresult launch_elsewhere(KERNEL_ARGS, void **extra, const CUlaunch
 #define FOUND() atomic_load_explicit(&shim_launch_found, memory_order_relaxed)
 #endif
 
-/* Another thread's untracked launch, or what is more than that.  Every field by its name: if any is
- * left out, the compiler clears the whole by a string operation, which takes longer. */
+/* An untracked launch of another thread, or any other launch. The initializer names every field:
+ * otherwise the compiler clears the whole struct by a string operation, which takes longer. */
 static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 {
 	struct shim_request r = {
@@ -186,7 +192,7 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
 
-/* In a _ptsz call, stream 0 is the thread's own default stream. */
+/* In a _ptsz call stream 0 is the thread's own default stream. */
 static CUstream per_thread(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -251,7 +257,8 @@ static APART CUresult launch_with_attributes(const CUlaunchConfig *config, CUfun
 	return shim_launch(&r);
 }
 
-/* Its attributes are the driver's; but it must not take stream 0 for another one. */
+/* A launch with attributes goes to the driver unchanged, but stream 0 of a _ptsz call must not
+ * become another stream. */
 static CUresult launch_ex(const CUlaunchConfig *config, CUfunction f, void **params, void **extra,
 			  CUstream stream)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Enqueueing a launch; see enqueue.h.  An evictable kernel goes out as its preemptible variant with
- * a wait behind it that the kernel's last block ends, so whatever the program enqueues next stays
- * behind it across evictions.  Anything else goes out as it is, between two markers (marker.h).
+ * Enqueueing a launch; see enqueue.h. An evictable kernel goes out as its preemptible variant. A
+ * wait behind it in the stream ends with the kernel's last block, so whatever the program enqueues
+ * next stays behind the kernel across evictions. Any other kernel goes out as written, between two
+ * markers (marker.h).
  */
 #define _GNU_SOURCE
 #include "device/shim/launch/enqueue.h"
@@ -39,7 +40,8 @@ CUresult shim_enqueue_as_written(const struct shim_request *r)
 					    r->params, r->extra);
 }
 
-/* Of this launch's context; those of another that it was in before go, or went with it. */
+/* Creates the timing events in this launch's context. Events of another context that the slot was
+ * used in before are destroyed; if that context is gone, they are gone with it. */
 static void take_events(struct shim_launch *l)
 {
 	if (l->watch.ctx && shim_context_use(l->watch.ctx)) {
@@ -56,7 +58,9 @@ static void take_events(struct shim_launch *l)
 		REAL(cuEventDestroy_v2)(l->watch.begin);
 }
 
-/* Timing events around the kernel; without them it is merely not timed. */
+/*
+ * Records a timing event on each side of the kernel; if that fails the kernel is merely not timed.
+ */
 static void sample_begin(struct shim_launch *l, CUstream stream)
 {
 	if (!l->watch.sampled)
@@ -179,8 +183,9 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
 }
 
 /*
- * The driver has refused the launch, behind the wait for its time slice: that is ended, for which
- * nobody needs a turn, and the GPU says that the launch is over.  0: the driver refuses that, too.
+ * The driver has refused the launch behind the wait for its time slice. Moves the slot to RUNNING,
+ * which ends the wait and needs no time slice, and has the GPU write DONE. Returns 0 if the driver
+ * refuses that, too.
  */
 static int end_wait(struct shim_launch *l, const struct shim_request *r)
 {

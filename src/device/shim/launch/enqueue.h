@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a launch puts into its stream: the kernel as written or its variant, and what is around it.
- */
+/* What a launch enqueues in its stream: the kernel as written or its variant, and the operations
+ * around it. All functions return the driver's answer; the launch's context must be current. */
 #ifndef GPUSHARE_SHIM_ENQUEUE_H
 #define GPUSHARE_SHIM_ENQUEUE_H
 
 #include "device/shim/launch/request.h"
 
-/* The program's own launch, unchanged; the driver's answer. */
+/* Makes the program's own call, unchanged. */
 CUresult shim_enqueue_as_written(const struct shim_request *r);
 
-/* What launch l enqueues, with nothing of another's held kernel in between (context/order.h). */
+/* Enqueues launch l in a critical section, so that nothing of another preemptible launch comes in
+ * between (context/order.h). */
 CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
-/* The same behind a wait for the time slice (preenqueued.h): the driver's answer, if it has taken
- * the wait (l->preenqueued). */
+/* Enqueues launch l behind a wait for its time slice (preenqueued.h). l->preenqueued says whether
+ * the driver accepted the wait; only then is the return value that of the launch. */
 CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *r);
 
-/* The driver has refused it, or it is not to be: l is given back, or ends by itself where a wait
- * for its time slice is in the stream. */
+/* The driver refused launch l, or it is not to be made any more. Gives l back; if a wait for its
+ * time slice is in the stream already, lets that wait end first. */
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r);
 
-/* Launch the variant in that grid, with its parameters and attributes; the context is current. */
+/* Launches the variant with this grid and the packed parameters and attributes. */
 CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
 
-/* Launch the variant (first or again) in `stream`; the context must be current. */
+/* Launches the variant in `stream`, the first time or again. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The client's side of an eviction: orders to leave, and relaunches; see evict.h. */
+/* The client's side of an eviction: signals to leave, and relaunches; see evict.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/evict.h"
 
@@ -13,19 +13,21 @@
 #include "device/shim/launch/grant.h"
 #include "device/shim/variant/transforms.h"
 
-/* How long it sleeps: with an eviction out, with launches out, with neither. */
+/*
+ * How long the agent sleeps: while an eviction is under way, while launches are out, and otherwise.
+ */
 #define NAP_EVICTING_NS (1 * GS_NS_PER_MS)
 #define NAP_BUSY_NS (1 * GS_NS_PER_MS)
 #define NAP_IDLE_NS (100 * GS_NS_PER_MS)
 /*
- * A signal that may have been overtaken by the launch's own copy is sent again: once, and for as
- * long as it takes when the kernel has started all the same. Not for ever while it waits behind
- * another one, perhaps for a neighbour's whole turn: each time the driver would switch to us for
- * it.
+ * A signal may have been overwritten by the launch's own writes to its control block, so it is sent
+ * again: once, and repeatedly once the kernel has started. It is not repeated for ever for a kernel
+ * that has not started, which may wait behind another one for a neighbour's whole time slice: for
+ * each signal the driver would switch to this context.
  */
 #define RESEND_NS (1 * GS_NS_PER_MS)
 #define SIGNALS_UNSTARTED 2
-/* How long a kernel that a fault has ended may go unnoticed. */
+/* How long it may take to notice that a fault has ended a kernel. */
 #define FAULT_POLL_NS (10 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 
@@ -52,13 +54,14 @@ static int enter(struct shim_evictor *e, struct shim_context *c)
 		shim_fault_seen(c, rc);
 		if (rc != CUDA_SUCCESS)
 			return -1;
-		shim_capture_relax(&mode); /* for good: it makes no call of the program's */
+		/* never restored, since this thread makes no calls of the program's */
+		shim_capture_relax(&mode);
 		e->current = c;
 	}
 	return 0;
 }
 
-/* The same by copies from pinned memory (FRS, section III-A). */
+/* Sets the limits by copies from pinned memory instead (FRS, section III-A). */
 static CUresult copy_limits(const struct shim_evictor *e)
 {
 	CUresult rc = CUDA_SUCCESS;
@@ -87,12 +90,13 @@ static CUresult flush_limits(struct shim_evictor *e)
 							 0);
 	shim_fault_seen(e->limit_ctx, rc);
 	if (rc != CUDA_SUCCESS)
-		shim_log("%u resident limits could not be set: %d", e->nlimit, rc);
+		shim_log("%u eviction signals could not be sent: driver error %d", e->nlimit, rc);
 	e->nlimit = 0;
 	return rc;
 }
 
-/* The image is what the slot's next launch compares with: it will know what is left behind. */
+/* Queues a write of the launch's limit word. The next launch in this slot compares the image with
+ * what it needs, so the image is updated, too. */
 static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
 {
 	struct shim_signal to;
@@ -109,11 +113,11 @@ static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
 }
 
 /*
- * TOEVICT: the resident limit becomes 0.  The launch's own writes to its control
- * block may still be waiting in its stream and may bring a limit along, so the
- * signal is repeated.  A proxy sees TOEVICT by itself, but only once its kernel has
- * started: what has not begun is to leave at once.  A watcher may be behind that of a
- * kernel in another stream, or have gone when the kernel was called back.
+ * Tells a launch in TOEVICT to leave, by setting its resident limit to 0. The launch's own writes
+ * to its control block may still wait in its stream and overwrite the signal, so it is repeated. A
+ * proxy notices TOEVICT by itself, but only once its kernel has started, and a launch that has not
+ * begun should leave at once. A watcher may be queued behind the watcher of a kernel in another
+ * stream, or may have ended when the kernel was called back.
  */
 static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
 {
@@ -129,7 +133,8 @@ static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint6
 	l->eviction.signalled_ns = now;
 }
 
-/* RUNNING again before it had started: if the GPU is faster, it leaves and is relaunched. */
+/* The launch became RUNNING again before it had started. If the GPU was faster, the kernel leaves
+ * and is relaunched. */
 static void call_back(struct shim_evictor *e, struct shim_launch *l)
 {
 	set_limit(e, l, 0);
@@ -138,10 +143,9 @@ static void call_back(struct shim_evictor *e, struct shim_launch *l)
 }
 
 /*
- * No limit any more, before what follows in the relaunch stream, and behind every
- * signal that was given: one that is late (of several repeated ones, while another
- * process had the GPU) would tell the relaunched kernel to leave, and the next
- * one, for ever, since nobody would lift what nobody knows of.
+ * Lifts the limit before the relaunch, and orders the relaunch behind every signal that was given.
+ * A late signal (of several repeated ones, while another process had the GPU) would tell the
+ * relaunched kernel to leave, and every later one, since nothing would ever lift it.
  */
 static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 {
@@ -159,7 +163,8 @@ static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 	return rc;
 }
 
-/* No order for a relaunch, which goes on where it left: through the stream in which it goes out. */
+/* Prepares a relaunch: lifts the order to leave, through the relaunch stream, and restores the
+ * progress. */
 static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l)
 {
 	struct shim_signal to;
@@ -178,9 +183,10 @@ static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l)
 }
 
 /*
- * Where nobody gives a turn again, what the program has launched before ends all the same, evicted
- * or not: the launch has been answered, its stream waits for it, and no call could tell the program
- * that it is never to be.  The next launch gets the error.
+ * Moves the slot to RUNNING if it may run. If no daemon will ever give a time slice again
+ * (DaemonAbsent=fail), what the program has launched before still runs, evicted or not: the launch
+ * has been answered with success and its stream waits for it, so no call could report an error any
+ * more. The next launch gets the error.
  */
 static int let_go(struct shim_session *s, struct gs_slot *slot)
 {
@@ -189,7 +195,8 @@ static int let_go(struct shim_session *s, struct gs_slot *slot)
 	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
-/* Evicted and scheduled again: the variant goes out once more, from its task counter on. */
+/* The launch was evicted and is scheduled again: launches the variant once more, from its task
+ * counter on. */
 static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
 {
 	uint64_t done = gs_page_load(l->slot->done);
@@ -200,7 +207,9 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	gs_page_store(l->slot->started, 0);
 	if (!let_go(e->session, l->slot)) {
 		gs_page_store(l->slot->started,
-			      1); /* as it was: so the daemon knows that it is ours to let go */
+			      /* restore it, so that the daemon knows that the agent and no thread
+			       * waits for this launch */
+			      1);
 		return;
 	}
 	atomic_fetch_add(&l->slot->evictions, 1);
@@ -218,7 +227,8 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 			 gs_page_load(l->slot->leave_ns) / GS_NS_PER_US);
 		return;
 	}
-	shim_log("relaunch of %s failed: %d", l->kernel->code->name, rc);
+	shim_log("relaunch of %s failed and is tried again: driver error %d", l->kernel->code->name,
+		 rc);
 	shim_fault_seen(l->ctx, rc);
 	l->progress.retry_ns = now + RETRY_NS;
 	if (!gs_slot_move(l->slot, GS_K_RUNNING, GS_K_READY))
@@ -226,7 +236,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	gs_client_doorbell(e->session->client);
 }
 
-/* Asked for now and then while launches are out. */
+/* Checks from time to time, while launches are out, whether the context has failed. */
 static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
 {
 	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter(e, c) == 0) {
@@ -236,7 +246,9 @@ static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64
 	return c->fault != CUDA_SUCCESS;
 }
 
-/* What launch l needs done, if it is out; shortens *nap to when it must be looked at again. */
+/*
+ * Does what launch l needs if it is out; shortens *nap to the time when it must be inspected again.
+ */
 static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t now, uint64_t *nap)
 {
 	uint32_t state;
@@ -246,7 +258,8 @@ static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t no
 	state = gs_page_load(l->slot->state);
 	if (*nap > NAP_BUSY_NS)
 		*nap = NAP_BUSY_NS;
-	/* What a fault has ended tells nobody: not the slot, nor the stream that waits for it. */
+	/* A kernel that a fault has ended writes neither its slot nor the word that its stream
+	 * waits for. */
 	if (l->enqueued && state != GS_K_DONE && context_failed(e, l->ctx, now)) {
 		shim_launch_abandon(l);
 		return;
@@ -263,13 +276,14 @@ static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t no
 	e->waits |= state == GS_K_READY;
 	if (state == GS_K_READY && !l->progress.left_ns)
 		l->progress.left_ns = now;
-	/* READY: with the time slice (our own, if no daemon is there) it need not be asked for. */
+	/* A READY launch need not ask if the time slice is here already, or is this client's own
+	 * since no daemon is there. */
 	if (state == GS_K_TORUN || (state == GS_K_READY && (gs_page_load(e->session->page->grant) ||
 							    shim_session_forsaken(e->session))))
 		relaunch(e, l, now);
 }
 
-/* Those on the GPU first: the ones queued behind them can wait. */
+/* Launches on the GPU come first, since those queued behind them can wait. */
 uint64_t shim_evictor_inspect(struct shim_evictor *e)
 {
 	uint64_t now = gs_clock_ns(), nap = NAP_IDLE_NS;

@@ -8,7 +8,7 @@
 
 #include "device/shim/variant/variant.h"
 
-/* In the place of the blocks of an SM: the driver does not say. */
+/* The value BLOCKS_UNKNOWN stands for a number of blocks that the driver does not tell. */
 #define BLOCKS_BITS 16
 #define BLOCKS_MASK ((UINT64_C(1) << BLOCKS_BITS) - 1)
 #define BLOCKS_UNKNOWN BLOCKS_MASK
@@ -47,7 +47,7 @@ void shim_facts_launch(const struct shim_session *s, struct shim_code *code, uin
 		return;
 	f->blocks = blocks;
 	f->at_once = at_once;
-	/* Blocks of a grid that does not fill the GPU run all at once. */
+	/* If the grid does not fill the GPU, all its blocks run at once. */
 	f->block_ns = waves > 1 ? (uint64_t)((double)ns / waves) : ns;
 	f->changed = 1;
 }
@@ -84,7 +84,7 @@ struct telling {
 	int anyway, failed;
 };
 
-/* A kernel has several handles: whoever comes first tells of it. */
+/* A kernel has several handles; the first one that is visited reports it. */
 static void tell_of(struct shim_kernel *k, void *user)
 {
 	struct telling *t = user;
@@ -93,7 +93,8 @@ static void tell_of(struct shim_kernel *k, void *user)
 
 	if (t->failed || (!f->changed && !t->anyway))
 		return;
-	f->changed = 0; /* before it is read: what changes meanwhile is told the next time */
+	/* cleared before the facts are read, so a change meanwhile is reported next time */
+	f->changed = 0;
 	if (!shim_facts_of(k->code, &is) || gs_client_variant(t->session->client, &is) == 0)
 		return;
 	f->changed = 1;
@@ -106,7 +107,7 @@ int shim_facts_tell(struct shim_session *s, int anyway)
 
 	if (!s->connected)
 		return -1;
-	if (!gs_client_grant(s->client).variants) /* it is an older one */
+	if (!gs_client_grant(s->client).variants) /* an older daemon does not know this message */
 		return 0;
 	shim_kernels_each(tell_of, &t);
 	return t.failed ? -1 : 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the reports say of a kernel's variant and of its long launches (struct shim_facts), and
- * telling the daemon of it.
- */
+/* What the reports say of a kernel's variant and of its long launches (struct shim_facts), and
+ * reporting it to the daemon. */
 #ifndef GPUSHARE_SHIM_FACTS_H
 #define GPUSHARE_SHIM_FACTS_H
 
@@ -13,25 +11,25 @@
 #include "device/shim/session/session.h"
 
 /*
- * How many blocks of the kernel as written, of so many threads and with so much dynamic shared
- * memory (bytes), an SM holds; 0: none, or the driver does not say.  The context is current.  The
- * driver is asked where that differs from the last time.
+ * How many blocks of the kernel as written fit on one SM at once, with `threads` threads and
+ * `shared` bytes of dynamic shared memory; 0: none, or the driver does not say. The context must be
+ * current. Asks the driver only if threads or shared differ from the last call.
  */
 uint32_t shim_facts_blocks(const struct shim_kernel *k, uint32_t threads, uint32_t shared);
 
-/* A launch takes, or has taken, so long alone, ns, and of so many blocks at_once run at once (0:
- * not known).  It is noted if it is long. */
+/* Notes a launch that takes, or took, `ns` alone, if it is long enough for a variant. at_once: how
+ * many of its blocks run at once; 0: not known. */
 void shim_facts_launch(const struct shim_session *s, struct shim_code *code, uint64_t blocks,
 		       uint32_t at_once, uint64_t ns);
 
-/* A launch goes out as the kernel's variant. */
+/* Notes that a launch goes out as the kernel's variant. */
 void shim_facts_used(struct shim_code *code);
 
-/* What is known by now, as the daemon is told it.  0: nothing yet. */
+/* Fills in what the daemon is told of the kernel. Returns 0 if nothing is known yet. */
 int shim_facts_of(const struct shim_code *code, struct gs_msg_variant *to);
 
-/* Tell the daemon of what has changed; anyway: of all that is known, since it is a new one.  Never
- * waits.  0, or -1: some of it must be told later. */
+/* Reports to the daemon what has changed; anyway: all that is known, since the daemon is a new one.
+ * Never waits. Returns 0; -1: some must be reported later. */
 int shim_facts_tell(struct shim_session *s, int anyway);
 
 #endif

@@ -10,11 +10,11 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/base/origin.h"
 
-/* How often it looks: kernels begin and end on the GPU without telling anybody. */
+/* How often the slots are polled: kernels begin and end without notifying anybody. */
 #define NAP_MIN_NS (100ull * 1000)
 #define NAP_MAX_NS (1 * GS_NS_PER_MS)
 
-/* How often it looks whether a kernel that left by itself is to go on. */
+/* How often to check whether a kernel that left by itself is to be relaunched. */
 #define NAP_COUNTED_NS (50ull * 1000)
 
 /* splitmix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014. */
@@ -26,8 +26,8 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Block-tasks until the next eviction: by the seed 1 to a quarter of them all, so that a kernel
- * leaves about eight times. */
+/* The number of block-tasks until the next eviction. With a seed it is between 1 and a quarter of
+ * all, so that a kernel leaves about eight times. */
 static uint64_t distance(const struct shim_force_plan *plan, const struct shim_launch *l,
 			 uint64_t done)
 {
@@ -38,8 +38,8 @@ static uint64_t distance(const struct shim_force_plan *plan, const struct shim_l
 	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->slot->seq)) ^ done) % most;
 }
 
-/* On a thread of the device: the order is given, as the launch's next use of the block must know.
- */
+/* Called on a thread of the emulated device when it has given the order: notes the order in the
+ * image, which the slot's next launch compares with. */
 static void told(void *user)
 {
 	struct shim_launch *l = user;
@@ -61,7 +61,8 @@ CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
 		return CUDA_SUCCESS;
 	emulated = shim_emulated();
 	if (!emulated) {
-		shim_notice("evictions after block-tasks need the emulated device");
+		shim_notice(
+			"GPUSHARE_FORCE_EVICT_TASKS and GPUSHARE_FORCE_EVICT_SEED need the emulated device; use GPUSHARE_FORCE_EVICT_MS on a GPU");
 		return CUDA_ERROR_NOT_FOUND;
 	}
 	l->as.transform->signal(l, &to);
@@ -74,7 +75,7 @@ static int evictable(const struct gs_slot *slot)
 	return (gs_page_load(slot->flags) & GS_SLOT_EVICTABLE) != 0;
 }
 
-/* Is anything evictable at work?  What has not begun has nothing to leave from. */
+/* Has anything evictable started? What has not started need not leave. */
 static int at_work(struct gs_page *page)
 {
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++)
@@ -96,7 +97,7 @@ static int evictable_out(struct gs_page *page)
 	return 0;
 }
 
-/* As the daemon does it: first the time slice, then the slots (doc/design.md, "The path of an
+/* In the daemon's order: first the time slice, then the slots (doc/design.md, "The path of an
  * eviction"). */
 static int take_grant(struct gs_page *page)
 {
@@ -117,7 +118,7 @@ static int leaving(struct gs_page *page)
 	return 0;
 }
 
-/* Launches that met the time slice taken back sleep on the doorbell. */
+/* Launches that found the time slice taken back sleep on the doorbell. */
 static void give_grant(struct shim_force *f, struct gs_page *page)
 {
 	f->evicting = 0;
@@ -144,7 +145,7 @@ void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now,
 	} else if (now - f->since_ns >= period) {
 		f->evicting = take_grant(s->page);
 		if (f->evicting)
-			*nap_ns = 0; /* the signals are the agent's to send, now */
+			*nap_ns = 0; /* the agent must send the signals now */
 		else
 			give_grant(f, s->page);
 	}

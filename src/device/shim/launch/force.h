@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Evictions without a daemon, by the plan of session/force_plan.h: the agent takes the time slice
- * away and gives it back, or the emulated device tells a kernel to leave.
- */
+/* Evictions without a daemon, by the plan of session/force_plan.h: the agent takes the time slice
+ * away and gives it back, or the emulated device tells a kernel to leave. */
 #ifndef GPUSHARE_SHIM_FORCE_H
 #define GPUSHARE_SHIM_FORCE_H
 
@@ -12,28 +10,28 @@
 #include "device/shim/session/session.h"
 
 struct shim_force {
-	uint64_t since_ns; /* when something evictable was first seen on the GPU; 0: nothing is */
-	int evicting;      /* the time slice is taken back, not everybody has left */
+	uint64_t since_ns; /* since when something evictable has been on the GPU; 0: nothing is */
+	int evicting;      /* the time slice is taken back, and not all kernels have left */
 };
 
-/* Do the plan's evictions come after a number of block-tasks: from the device, never as a signal
- * from the agent? */
+/* Does the plan evict after a number of block-tasks? Then the emulated device gives the order, not
+ * the agent. */
 static inline int shim_force_counts(const struct shim_session *s)
 {
 	return s->force.kind == SHIM_FORCE_TASKS || s->force.kind == SHIM_FORCE_SEED;
 }
 
 /*
- * The variant is about to be launched or relaunched: by a plan that counts, have
- * it leave after its number of block-tasks (a few more, where several workers
- * claim at once).  0, or the driver's error: CUDA_ERROR_NOT_FOUND on a real device.
+ * Call before the variant is launched or relaunched: if the plan counts block-tasks, makes the
+ * kernel leave after their number (a few more if several workers claim at once). Returns
+ * CUDA_SUCCESS or the driver's error; CUDA_ERROR_NOT_FOUND on a real device.
  */
 CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l);
 
 /*
- * The agent's thread only: takes the time slice from kernels that have been on the
- * GPU for a period, and gives it back once they have left.  Shortens *nap_ns
- * to when it wants to be called again.
+ * For the agent's thread only: takes the time slice from kernels that have been on the GPU for a
+ * period, and gives it back once they have left. Shortens *nap_ns to when it must be called again.
+ * now: ns of the monotonic clock.
  */
 void shim_force_step(struct shim_force *f, struct shim_session *s, uint64_t now, uint64_t *nap_ns);
 

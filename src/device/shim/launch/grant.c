@@ -8,10 +8,8 @@
 
 #define GRANT_NAP_NS (100ull * 1000 * 1000)
 
-/*
- * The daemon takes the time slice back first and looks at the slots then; we write
- * the slot first and look at the time slice then: one of us sees the other.
- */
+/* The daemon takes the time slice back first and then reads the slots; the client writes the slot
+ * first and then reads the time slice. So at least one of them notices the other. */
 int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from)
 {
 	if (!gs_page_load(page->grant) || !gs_slot_move(slot, from, GS_K_RUNNING))
@@ -24,10 +22,10 @@ int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t fro
 }
 
 /*
- * Count a thread as awake only while its own launch waits: the daemon wakes nobody if as many are
- * counted as it lets go, and would skip waking one that sleeps.  So it counts from when the launch
- * is READY and the time slice is not here, since who gives it afterwards sees the launch, until the
- * launch goes.
+ * Count a thread as awake only while its own launch waits: when the daemon lets launches run, it
+ * wakes nobody if as many threads count as awake, and so it would skip waking a thread that sleeps.
+ * A thread counts from the moment when its launch is READY and the time slice is not here, so that
+ * whoever gives the time slice afterwards sees the launch, until the launch runs.
  */
 static void count_awake(struct gs_page *page, struct gs_slot *slot, struct shim_wait *w, int is)
 {
@@ -38,7 +36,8 @@ static void count_awake(struct gs_page *page, struct gs_slot *slot, struct shim_
 	w->awake = is;
 }
 
-/* Has it been let go?  Then it goes, if nobody was quicker to take the time slice away. */
+/* Moves the launch to RUNNING if it may run, unless the time slice is taken away at the same
+ * moment. Returns 1 if it runs. */
 static int try_to_go(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
 {
 	if (l->preenqueued)
@@ -50,7 +49,8 @@ static int try_to_go(struct shim_session *s, struct shim_launch *l, struct shim_
 	       shim_run_with_grant(s->page, l->slot, GS_K_READY);
 }
 
-/* Until the launch may go.  0, or an error when no daemon may be done without. */
+/* Waits until the launch may run. Returns CUDA_SUCCESS, or an error if DaemonAbsent=fail and no
+ * daemon is there. */
 static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *l,
 				    struct shim_wait *w)
 {
@@ -72,11 +72,12 @@ static CUresult sleep_until_it_goes(struct shim_session *s, struct shim_launch *
 			__builtin_ia32_pause();
 			continue;
 		}
-		/* Not awake before it sleeps: a doorbell that wakes nobody has changed by then. */
+		/* Do not count as awake before going to sleep. If the daemon then rings without
+		 * waking anybody, the doorbell's value has changed and the sleep ends at once. */
 		count_awake(page, l->slot, w, 0);
+		/* it rang: the time slice is near */
 		if (gs_page_wait(page, doorbell, GRANT_NAP_NS) != doorbell)
-			spin_until =
-				gs_clock_ns() + SHIM_GRANT_SPIN_NS; /* the time slice is near */
+			spin_until = gs_clock_ns() + SHIM_GRANT_SPIN_NS;
 	}
 }
 
@@ -87,8 +88,11 @@ int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shi
 		return 1;
 	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
 	count_awake(s->page, l->slot, w, 1);
-	/* Who is woken to hear it has this processor until the time slice is ours: then it would be
-	 * too late to enqueue before that. */
+	/*
+	 * Ring now only if the arbiter is awake. A thread that this call woke could take this
+	 * processor until the time slice is here, and then it would be too late to pre-enqueue the
+	 * launch.
+	 */
 	if (w->rung)
 		gs_client_doorbell(s->client);
 	return 0;

@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waiting for the time slice. */
+/* Asking for the time slice and waiting for it. */
 #ifndef GPUSHARE_SHIM_GRANT_H
 #define GPUSHARE_SHIM_GRANT_H
 
 #include "device/shim/launch/pool.h"
 
-/* A futex wake takes 13 us, and 268 for one in a hundred (H200): a short wait for the time
- * slice is spent awake. */
+/* A futex wake-up takes 13 us, and 268 us for one in a hundred (H200), so a waiting thread spins
+ * this long before it sleeps. */
 #define SHIM_GRANT_SPIN_NS (200ull * 1000)
 
-/* Take a PREP or READY slot to RUNNING if this client holds the time slice: 1 if it did. */
+/* Moves the slot from `from` (PREP or READY) to RUNNING if this client has the time slice. Returns
+ * 1 if it did. */
 int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from);
 
-/* One wait, on its caller's stack. */
+/* The state of one wait, on the stack of the waiting thread. */
 struct shim_wait {
-	int awake; /* its thread is counted as awake in the page */
-	int rung;  /* the daemon has been told */
+	int awake; /* the page counts the thread as awake */
+	int rung;  /* the request has been made */
 };
 
-/*
- * Asks the daemon for the time slice, for a launch in PREP.  1: it is this client's, and the launch
- * may go; 0: the caller goes on with shim_grant_wait().
- */
+/* Asks for the time slice, for a launch in PREP. Returns 1 if this client has it, and then the slot
+ * is RUNNING; 0: the slot is READY, and the caller must call shim_grant_wait(). */
 int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shim_wait *w);
 
-/* The launch is let go without its thread from now on (preenqueued.h). */
+/* From now on the launch runs without its thread (preenqueued.h): the thread no longer counts as
+ * awake. */
 void shim_grant_unattended(struct shim_session *s, struct shim_launch *l, struct shim_wait *w);
 
-/*
- * Sleeps until the launch may go.  Returns CUDA_SUCCESS, or an error when no daemon may be done
- * without; if rc is an error already it only ends the wait, and returns that.
- */
+/* Waits until the launch may run. Returns CUDA_SUCCESS, or an error if DaemonAbsent=fail and no
+ * daemon is there. If rc is an error already, only ends the wait and returns rc. */
 CUresult shim_grant_wait(struct shim_session *s, struct shim_launch *l, struct shim_wait *w,
 			 CUresult rc);
 

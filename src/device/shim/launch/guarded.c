@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Launches of guarded variants, made from PTX or from machine code
- * (device/ptx/guard.h); see transforms.h.
+ * Launches of guarded variants, made from PTX or from machine code (device/ptx/guard.h); see
+ * variant/transforms.h.
  *
- * A launch has the program's grid, and behind it in its stream a kernel that reads
- * W and tells the slot READY or DONE.  The order to leave comes from a watcher, a
- * thread on the GPU that reads the slot's state in host memory while the kernel
- * runs, or else from the agent.
+ * A launch has the program's grid. Behind it in its stream a small kernel reads the guard word W
+ * and writes READY or DONE into the slot. The order to leave comes from a watcher, a thread on the
+ * GPU that reads the slot's state in host memory while the kernel runs, or else from the agent.
  *
- * A relaunch must get somewhere whatever is ordered meanwhile: its first blocks
- * are counted in W before it begins, so they run.  They are as many as the GPU holds
- * at once, which takes no longer than one block, and so many that they take four
- * times as long as all the others need to leave.
+ * A relaunch must make progress whatever is ordered meanwhile. So its first blocks are counted in W
+ * before it begins, and they run in any case. They are as many as the GPU holds at once, which
+ * takes no longer than one block, and enough that they run four times as long as all the others
+ * need to leave.
  */
 #define _GNU_SOURCE
 #include <stddef.h>
@@ -26,28 +25,27 @@
 #include "device/shim/base/origin.h"
 #include "device/shim/launch/enqueue.h"
 
-/* What a block takes to leave, one that ran earlier or is to run later: 0.6 ms a million on an
- * H200. */
+/* Time that a block takes to leave if it ran earlier or is to run later, ps: 0.6 ms per million
+ * blocks on an H200. */
 #define SKIP_PS 600
 #define SKIP_EMULATED_PS 1000000
 #define SKIP_TIMES 4
-/*
- * A watcher takes one block's place on one multiprocessor, which is little on a GPU and
- * much on an emulated device of a few.
- */
+/* A watcher takes the place of one block on one multiprocessor. That is little on a GPU, but much
+ * on an emulated device with few of them. */
 #define WATCHER_SMS 16
 
 struct shim_guards {
-	CUdeviceptr areas; /* GS_PAGE_SLOTS of GS_GUARD_BYTES: W of each slot, and what is behind */
+	/* one area of GS_GUARD_BYTES for each slot: its W and the words behind it */
+	CUdeviceptr areas;
 	CUfunction end, watch;
 	CUstream watchers;
-	uint32_t skip_ps; /* SKIP_PS, on this device */
-	uint32_t
-		upper[GS_PAGE_SLOTS]; /* image of W's upper half; W is 0 before a launch if it is */
-	uint8_t seen[GS_PAGE_SLOTS];  /* the words behind W may not be zero */
+	uint32_t skip_ps; /* SKIP_PS on this device */
+	/* image of W's upper half; if it is 0, W is 0 before a launch */
+	uint32_t upper[GS_PAGE_SLOTS];
+	uint8_t seen[GS_PAGE_SLOTS]; /* the words behind W may not be zero */
 };
 
-static struct shim_guards cannot; /* of a context that has no room for any */
+static struct shim_guards cannot; /* stands for a context that has no room for guards */
 
 static CUdeviceptr word_of(const struct shim_launch *l)
 {
@@ -78,7 +76,7 @@ static int load(struct shim_context *c, struct shim_guards *g)
 	return -1;
 }
 
-/* Once per context: compiling two kernels takes the driver's lock. */
+/* Called once per context, since compiling two kernels takes the driver's lock. */
 static int equip(struct shim_context *c, int closed)
 {
 	struct shim_guards *is = c->guards, *g;
@@ -89,19 +87,22 @@ static int equip(struct shim_context *c, int closed)
 	g = calloc(1, sizeof(*g));
 	shim_capture_relax(&mode);
 	if (!g || load(c, g) < 0) {
-		shim_log("context %p: no guarded kernels: no room, or the driver refuses",
-			 (void *)c->ctx);
+		shim_log(
+			"context %p: no guarded kernels here: there is no memory, or the driver refuses",
+			(void *)c->ctx);
 		free(g);
 		g = &cannot;
 	}
 	shim_capture_restore(mode);
-	/* What another thread has made meanwhile is the one; this goes with the context. */
+	/* If another thread was faster, its guards are used; ours stay in the context and go with
+	 * it. */
 	if (!atomic_compare_exchange_strong(&c->guards, &is, g) && g != &cannot)
 		free(g);
 	return c->guards == &cannot ? -1 : 1;
 }
 
-/* Blocks that run or leave together: those of a cluster, as launched or else as compiled. */
+/* The number of blocks that run or leave together: the cluster's, from the launch or else from the
+ * kernel. */
 static uint32_t unit_of(const struct shim_launch *l)
 {
 	static const CUfunction_attribute sizes[] = { CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -165,7 +166,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	l->as.nwrite = shim_write_op(l->as.write, n, 32, started_of(l), 1);
 }
 
-/* Without one, the agent tells. */
+/* Launches the watcher; if the driver refuses, the agent gives the order instead. */
 static void launch_watcher(struct shim_launch *l)
 {
 	struct shim_guards *g = l->ctx->guards;
@@ -174,7 +175,7 @@ static void launch_watcher(struct shim_launch *l)
 	void *params[] = { &word, &slot, &done, &l->as.guard.ends };
 	CUresult rc = CUDA_SUCCESS;
 
-	if (l->preenqueued) /* as its kernel does */
+	if (l->preenqueued) /* it waits for the time slice as its kernel does */
 		rc = REAL(cuStreamWaitValue32_v2)(
 			g->watchers, shim_launch_slot(l, offsetof(struct gs_slot, state)),
 			GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ);
@@ -204,7 +205,7 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 		rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0,
 					  stream, end, NULL);
 	if (rc == CUDA_SUCCESS)
-		g->seen[l->index] = 0; /* the end zeroes them */
+		g->seen[l->index] = 0; /* the kernel at the end zeroes them */
 	return rc;
 }
 
@@ -226,33 +227,32 @@ static uint64_t skip_ns(const struct shim_launch *l)
 	return l->nt * l->ctx->guards->skip_ps / 1000;
 }
 
-/* What a relaunch runs at least. */
+/* The time that a relaunch must run at least. */
 static uint64_t least_run_ns(const struct shim_launch *l)
 {
 	return skip_ns(l) * SKIP_TIMES;
 }
 
-/* The first time it heeds at once. */
+/* Only a relaunch ignores orders for a while; the first launch obeys at once. */
 static uint64_t deaf_ns(const struct shim_launch *l)
 {
 	return l->progress.deaf ? least_run_ns(l) : 0;
 }
 
-/* It was told to leave before it heeded anything, and what it ran was not worth the way. */
+/* The launch was told to leave while it still ignored orders, and ran so little that the relaunch
+ * was not worth it. */
 static int got_too_little(const struct shim_launch *l, uint64_t done)
 {
 	const struct shim_progress *p = &l->progress;
-	uint64_t way_ns = least_run_ns(l); /* blocks of many threads take longer to leave */
+	uint64_t way_ns = least_run_ns(l); /* blocks with many threads take longer to leave */
 
 	if (way_ns > p->least_ns)
 		way_ns = p->least_ns;
 	return done - p->began <= p->deaf && p->left_ns - p->out_ns < way_ns * (SKIP_TIMES + 1);
 }
 
-/*
- * Blocks that a relaunch runs before it heeds an order.  Where it is not known how long they take,
- * twice as many as last time until they are worth it.
- */
+/* The number of blocks that a relaunch runs before it obeys an order. While the time of a block is
+ * not known, it doubles until they are worth a relaunch. */
 static uint64_t deaf_blocks(struct shim_launch *l, uint64_t done)
 {
 	struct shim_progress *p = &l->progress;
@@ -283,7 +283,7 @@ static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 	return REAL(cuStreamBatchMemOp_v2)(l->ctx->relaunch, 2, write, 0);
 }
 
-/* No value that a launch wants: the slot's next one writes W. */
+/* A value that no launch wants, so that the slot's next launch writes W. */
 static void forget(struct shim_launch *l)
 {
 	__atomic_store_n(&l->ctx->guards->upper[l->index], 1, __ATOMIC_RELEASE);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A launch, from the program's call on.
+ * What becomes of a launch after the program's call.
  *
- * What is short goes straight to the driver, untracked.  Anything else takes a launch slot
- * (request.c), waits for the time slice (grant.c), in its stream where that is worth it
- * (preenqueued.h), and is enqueued (enqueue.c).
+ * A short launch goes straight to the driver, untracked. Any other takes a launch slot (request.c),
+ * waits for the time slice (grant.c), inside its stream where that is worth it (preenqueued.h), and
+ * is enqueued (enqueue.c).
  */
 #define _GNU_SOURCE
 #include "common/clock.h"
@@ -37,15 +37,17 @@ static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
 	return rc;
 }
 
-/* Before the time slice: what is held may need it.  A graph's branches beside the first are streams
- * of their own to the GPU. */
+/*
+ * Takes the launch's channels before it asks for the time slice, since an evicted kernel may need
+ * them to be relaunched. A graph's branches beyond the first are streams of their own to the GPU.
+ */
 static void take_channels(struct shim_session *s, struct shim_launch *l,
 			  const struct shim_request *r)
 {
 	uint32_t branches = r->graph ? l->kernel->branches : 1;
 
 	if (!branches || branches > SHIM_CONNECTIONS_N)
-		branches = SHIM_CONNECTIONS_N; /* not known, or as good as */
+		branches = SHIM_CONNECTIONS_N; /* not known, or more than there are */
 	if (branches > 1) {
 		shim_channels_fork(s, branches - 1);
 		l->streams.branches = branches - 1;
@@ -67,7 +69,8 @@ static CUfunction function_of(const struct shim_kernel *k)
 	return f;
 }
 
-/* The kernel's first launch in the context, or the first after another one. */
+/* Called at the kernel's first launch in the context, or its first after one in another context:
+ * loads it and charges its local memory. */
 static CUresult count_local(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
 			    const struct shim_request *r)
 {
@@ -84,7 +87,8 @@ static CUresult count_local(struct shim_session *s, struct shim_context *c, stru
 	return CUDA_SUCCESS;
 }
 
-/* What the launch is as far as its kernel is known, which has been launched in the context then. */
+/* Fills in what is known of the launch's kernel. Afterwards the kernel counts as launched in this
+ * context. */
 static CUresult learn_of(struct shim_session *s, struct shim_context *c, struct shim_kernel *k,
 			 struct shim_request *r)
 {
@@ -96,20 +100,20 @@ static CUresult learn_of(struct shim_session *s, struct shim_context *c, struct 
 		if (rc != CUDA_SUCCESS)
 			return rc;
 	}
-	if (r->stream == CU_STREAM_PER_THREAD) /* what goes untracked, too: each thread's first
-						  launch is not over without us */
+	/* also for untracked launches: the shim must see the end of each thread's first launch */
+	if (r->stream == CU_STREAM_PER_THREAD)
 		shim_channels_thread();
 	if (shim_is_default(r->stream))
 		shim_blocked_behind(SHIM_LAUNCH_OPERATIONS + k->nodes);
 	r->time = shim_kernel_time(k, r->block, tasks);
 	r->tasks = !r->graph && tasks < (uint64_t)c->sms ? (uint64_t)c->sms : tasks;
-	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* not of what has no shape here */
+	if (!r->time->tpt_ps && r->block[0] && !s->alone) /* a graph has no block dimensions here */
 		shim_kernel_recall(s, k, r->time, r->block, tasks,
 				   (double)tasks / (double)r->tasks);
 	return CUDA_SUCCESS;
 }
 
-/* Gives the driver what waits for its time slice. */
+/* Gives the driver the launch behind a wait for its time slice. */
 static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
 			   const struct shim_request *r, struct shim_wait *wait)
 {
@@ -122,7 +126,7 @@ static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
 	return rc;
 }
 
-/* What goes out with a slot: it waits for the time slice, and the daemon hears of its end. */
+/* A launch with a slot: it waits for the time slice, and the daemon sees its end. */
 static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 			       struct shim_kernel *k, const struct shim_request *r)
 {
@@ -132,8 +136,11 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 	struct shim_stream *in;
 
 	shim_request_prepare(s, l, c, k, r);
-	/* Before asking for the time slice: what is held may need the queue, the channels and the
-	 * barrier, and the daemon would wait for this launch meanwhile. */
+	/*
+	 * Do this before asking for the time slice. A preemptible kernel may need the queue, the
+	 * channels and the barrier to be relaunched, and the daemon would wait for this launch
+	 * meanwhile.
+	 */
 	if (!l->evictable) {
 		shim_queue_enter(s, l, r->stream);
 		take_channels(s, l, r);
@@ -149,7 +156,8 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 	}
 	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = shim_enqueue(s, l, r);
-	in = l->streams.in; /* once it is enqueued, the launch may be over and another's */
+	/* read it now: once it is enqueued, the launch may end and its slot be reused */
+	in = l->streams.in;
 	if (l->in_barrier)
 		shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS) {
@@ -159,12 +167,12 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 		l->progress.out_ns = gs_clock_ns();
 		atomic_store(&l->enqueued, 1);
 	}
-	/* Not before: who is neither inside nor enqueued has nothing to do. */
+	/* Only now: a stream that is neither being entered nor enqueued counts as idle. */
 	shim_channel_leave(in);
 	return rc;
 }
 
-/* Of no session, or into a stream that is being captured. */
+/* A launch without a session, or into a stream that is being captured. */
 static CUresult launch_unmanaged(const struct shim_request *r)
 {
 	CUresult rc = r->f ? shim_load_now(r->f) : CUDA_SUCCESS;
@@ -189,11 +197,13 @@ CUresult shim_launch(struct shim_request *r)
 		rc = learn_of(s, c, k, r);
 		if (rc != CUDA_SUCCESS)
 			return rc;
-		/* What grows waits at the barrier, and the time slice may be gone by then. */
+		/* A launch that makes local memory grow waits at the barrier, and the time slice
+		 * may be gone afterwards. */
 		if (!shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
 		    shim_may_go_untracked(s->page, r->time, r->tasks))
 			return launch_untracked(s, c, r);
-		/* Untracked launches go by what is known of the context; here the driver is asked.
+		/*
+		 * Untracked launches rely on the cached context; for this one the driver is asked.
 		 */
 		known = c;
 		c = shim_context_current(s);

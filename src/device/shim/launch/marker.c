@@ -10,10 +10,11 @@
 #include "device/shim/context/fault.h"
 #include "device/shim/base/wraps.h"
 
-/* A shorter kernel is over before an urgent client has lost much by the time slice. */
+/* A shorter kernel ends before its time slice has cost an urgent client much. */
 #define LONG_NS (1 * GS_NS_PER_MS)
 
-/* The launch whose end must be asked for.  It was alone when it went out, so there is one at most.
+/*
+ * The launch whose end must be polled. There is at most one, since it was alone when it went out.
  */
 static struct shim_launch *_Atomic polled;
 
@@ -27,13 +28,13 @@ void shim_marker_choose(struct shim_session *s, struct shim_launch *l)
 		return;
 	l->watch.sampled = SHIM_UNTIMED;
 	atomic_store(&polled, l);
-	gs_page_doorbell(s->page); /* the agent asks, and may be asleep for long */
+	gs_page_doorbell(s->page); /* wake the agent, which may sleep for long, so that it polls */
 }
 
 /*
- * Not by the GPU where kernels of other contexts run meanwhile and nothing of ours is out: it would
- * switch to this context for the mark, find nothing else yet, switch back, and keep the kernel
- * waiting for a time slice.
+ * Writes the marker from the CPU if kernels of other contexts run and nothing of this context is
+ * out. If the GPU wrote it, it would switch to this context for the marker, find nothing else yet,
+ * switch back, and let the kernel wait for another time slice.
  */
 CUresult shim_marker_started(struct shim_launch *l, CUstream stream)
 {
@@ -63,8 +64,8 @@ void shim_marker_forget(struct shim_launch *l)
 	atomic_compare_exchange_strong(&polled, &was, NULL);
 }
 
-/* 1: nothing is in front of the event any more.  A context that is gone has ended what was in it.
- */
+/* Returns 1 if nothing is in front of the event any more. The destruction of a context ends
+ * everything in it. */
 static int has_ended(struct shim_context *c)
 {
 	CUresult rc = CUDA_SUCCESS;

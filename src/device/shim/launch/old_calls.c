@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Launches by other calls than cuLaunchKernel: those of CUDA 2 and 3, whose blocks' shape and
+ * Launches by other calls than cuLaunchKernel: those of CUDA 2 and 3, whose block dimensions and
  * parameters the driver keeps with the function (cuFuncSetBlockShape, cuParamSet*), and the one on
- * several devices. They go out as they are, in turn, between two marks.
+ * several devices. They go out as written, between two markers.
  */
 #define _GNU_SOURCE
 #include "device/shim/context/context.h"
@@ -21,7 +21,7 @@ SHIM_EXPORT CUresult cuLaunch(CUfunction f)
 	return shim_launch(&r);
 }
 
-/* Their grid is of int: what is none, the driver refuses. */
+/* The grid is given as int; the driver refuses a value that is not positive. */
 static unsigned int blocks(int n)
 {
 	return n > 0 ? (unsigned int)n : 0;
@@ -71,8 +71,9 @@ static CUresult by_list(const struct shim_request *r)
 }
 
 /*
- * One launch, in the stream and the context of the first device, whose marks stand for all: they
- * begin together and synchronise with each other.  A job has one GPU, so mostly there is no other.
+ * One launch, in the stream and the context of the first device. Its markers stand for all devices,
+ * since their kernels begin together and synchronise with each other. A job has one GPU, so mostly
+ * there is only one device.
  */
 SHIM_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *list, unsigned int n,
 							  unsigned int flags)
@@ -82,7 +83,7 @@ SHIM_EXPORT CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *li
 	CUcontext ctx = NULL;
 	CUresult rc;
 
-	/* Without a list or its stream it is an error, which is the driver's to name. */
+	/* Without a list or a stream the call is wrong, and the driver returns the right error. */
 	if (!shim_session() || !list || !n ||
 	    REAL(cuStreamGetCtx)(list->hStream, &ctx) != CUDA_SUCCESS ||
 	    REAL(cuCtxPushCurrent_v2)(ctx) != CUDA_SUCCESS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches of persistent variants (device/ptx/ctl.h); see transforms.h. */
+/* Launches of persistent variants (device/ptx/ctl.h); see variant/transforms.h. */
 #define _GNU_SOURCE
 #include <stddef.h>
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/launch/enqueue.h"
 
-/* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
+/* A kernel with fewer waves of block-tasks than this could take one wave more if the proxy took a
+ * worker away. */
 #define PROXY_WAVES 16
 
 static struct gs_ctl *image_of(const struct shim_launch *l)
@@ -18,7 +19,7 @@ static struct gs_ctl *image_of(const struct shim_launch *l)
 static int equip(struct shim_context *c, int closed)
 {
 	(void)c, (void)closed;
-	return 1; /* the control blocks are there from the context's first launch on */
+	return 1; /* the control blocks exist from the context's first launch on */
 }
 
 static int fits(struct shim_launch *l)
@@ -33,10 +34,8 @@ static uint32_t aim_ns(const struct shim_session *s)
 		       SHIM_CHUNK_AIM_NS;
 }
 
-/*
- * May worker 0 be the proxy?  That takes a worker away: one of several in its
- * SM, whose share the others get, and for one wave more of many at worst.
- */
+/* May worker 0 be the proxy? That takes away one worker of several on its SM, whose share the
+ * others get; at worst the kernel takes one wave more of many. */
 static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 {
 	if (s->signal != GS_SIGNAL_AUTO)
@@ -46,9 +45,9 @@ static int has_proxy(const struct shim_session *s, const struct shim_launch *l)
 }
 
 /*
- * The words of the control block that this launch needs otherwise than the
- * last one left them (mostly none), as memory operations of its stream: the
- * front end writes them in order, without a copy engine between two kernels.
+ * Collects the words of the control block that this launch needs to be different from what the last
+ * one left (mostly none). They are written by memory operations of its stream: the GPU's front end
+ * executes those in order, without a copy engine between two kernels.
  */
 static void prepare(const struct shim_session *s, struct shim_launch *l)
 {
@@ -75,7 +74,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	UPDATE(32, workers, l->as.dims.workers);
 	UPDATE(32, proxy, l->as.proxy);
 	UPDATE(32, chunk_ns, aim);
-	/* The last launch of this block may have been told to leave as it ended. */
+	/* The control block's last launch may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
 	l->as.nwrite = n;
@@ -95,7 +94,7 @@ static void signal_of(const struct shim_launch *l, struct shim_signal *to)
 				     shim_launch_ctl(l, offsetof(struct gs_ctl, next)) };
 }
 
-/* Smaller claims if it began when nobody else wanted the GPU. */
+/* Makes the claims smaller if the kernel began when nobody else wanted the GPU. */
 static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 {
 	struct gs_ctl *image = image_of(l);
@@ -111,7 +110,7 @@ static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 	return rc;
 }
 
-/* None of these is a value that a launch wants: the block's next one writes them all. */
+/* Values that no launch wants, so that the control block's next launch writes them all. */
 static void forget(struct shim_launch *l)
 {
 	struct gs_ctl *image = image_of(l);
@@ -128,7 +127,7 @@ static uint64_t deaf_ns(const struct shim_launch *l)
 	return 2 * (uint64_t)image_of(l)->chunk_ns;
 }
 
-/* They are never given out. */
+/* Block-tasks that are not claimed take no time. */
 static uint64_t skip_ns(const struct shim_launch *l)
 {
 	(void)l;

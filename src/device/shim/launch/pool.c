@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pool of launches, and reclaiming the finished ones; see pool.h. */
+/* The pool of launches, and reclaiming those that have ended; see pool.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/pool.h"
 
@@ -14,7 +14,7 @@
 #include "device/shim/launch/untracked.h"
 
 #define FULL_POOL_NAP_NS 20000
-/* A kernel says that it is over from its last block; the event behind it follows within
+/* A kernel's last block writes that the kernel is over; the event behind it follows within
  * microseconds. */
 #define EVENT_LATE_NS (10 * GS_NS_PER_MS)
 
@@ -22,7 +22,8 @@ static struct shim_launch pool[GS_PAGE_SLOTS];
 static _Atomic uint32_t hint;
 static struct gs_page *page;
 
-/* As few different slots as will do: whoever looks at the page reads them all. */
+/* Use as few different slots as possible, since everybody who polls the page reads all slots in
+ * use. */
 #define WINDOW 8
 static _Atomic uint64_t queued_ns;
 static _Atomic unsigned int queued_unknown;
@@ -43,14 +44,15 @@ CUdeviceptr shim_launch_ctl(const struct shim_launch *l, size_t offset)
 	return l->ctx->ctl + l->index * sizeof(struct gs_ctl) + offset;
 }
 
-/* What it took, for the daemon: the program may launch no other that would carry it. */
+/* Reports the measured time to the daemon in this slot, since the program may never launch this
+ * kernel again. */
 static void tell(struct gs_slot *slot, uint64_t ns)
 {
 	gs_page_store(slot->alone_ns, ns ? ns : 1);
 	atomic_fetch_or(&slot->flags, GS_SLOT_TIMED);
 }
 
-/* Not ready: is it worth another look a little later? */
+/* The events are not ready: should this be tried again a little later? */
 static int is_near(struct shim_launch *l)
 {
 	uint64_t now = gs_clock_ns();
@@ -77,7 +79,8 @@ static void learn_time(struct shim_launch *l, uint64_t ns)
 		tell(l->slot, beside ? l->time->tpt_ps * l->tasks / 1000 : ns);
 }
 
-/* Of an undisturbed launch: the events' distance is its time alone.  0: it is not known yet. */
+/* Learns the time of an undisturbed launch, which is the distance of its events. Returns 0 if it is
+ * not known yet. */
 static int learn(struct shim_launch *l)
 {
 	CUstreamCaptureMode mode;
@@ -106,7 +109,7 @@ static void end_blocked(struct shim_launch *l)
 	l->evictable = 0;
 }
 
-/* DONE: everything of the launch is over.  One thread gets to reclaim it. */
+/* Reclaims a launch that is DONE, so everything of it is over. Only one thread gets to do it. */
 static void reclaim(struct shim_launch *l)
 {
 	int out = SHIM_OUT;
@@ -117,7 +120,7 @@ static void reclaim(struct shim_launch *l)
 		atomic_store(&l->taken, SHIM_OUT);
 		return;
 	}
-	end_blocked(l); /* somebody may be waiting for that */
+	end_blocked(l); /* first, since a thread may be waiting for it */
 	if (learn(l))
 		shim_launch_drop(l);
 	else
@@ -171,8 +174,8 @@ void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int 
 		atomic_fetch_add(&queued_unknown, 1);
 }
 
-/* From any state, against a daemon that may write as well.  What no edge leads away from, a wild
- * kernel has written. */
+/* Moves a slot to PREP from any state, while the daemon may write to it as well. Only a stray write
+ * by a kernel can produce a state that no transition leaves. */
 static void to_prep(struct gs_slot *slot)
 {
 	static const uint32_t next[GS_K_COUNT] = {
@@ -210,7 +213,7 @@ void shim_launch_abandon(struct shim_launch *l)
 
 	if (!atomic_compare_exchange_strong(&l->taken, &out, SHIM_RECLAIMING))
 		return;
-	if (!l->enqueued) { /* its own thread gets the error */
+	if (!l->enqueued) { /* the thread that launches it gets the error */
 		atomic_store(&l->taken, SHIM_OUT);
 		return;
 	}
@@ -246,12 +249,13 @@ unsigned shim_launch_enqueued(struct shim_session *s)
 	return n;
 }
 
-/* What could be evicted until then may have been told to leave: after so long its slot says so. */
+/* A launch that was evictable until a moment ago may have been told to leave; after this long its
+ * slot shows that. */
 #define KEPT_NS GS_NS_PER_MS
-static _Atomic uint64_t kept_ns; /* when one was kept last */
+static _Atomic uint64_t kept_ns; /* when shim_launch_keep_held() last made one unevictable */
 
-/* From here on the daemon waits for it, as for any that cannot leave; `leave_ns` is another thing
- * of those. */
+/* From here on the daemon treats the launch as one that cannot leave. leave_ns means something else
+ * for those, so it is cleared. */
 static void keep(struct gs_slot *slot)
 {
 	uint32_t flags = gs_page_load(slot->flags);
@@ -282,7 +286,7 @@ int shim_launch_keep_held(void)
 		state = gs_page_load(slot->state);
 		are &= state == GS_K_DONE || (state == GS_K_RUNNING && pool[i].enqueued);
 	}
-	/* Fewer than there are: one is about to begin. */
+	/* If fewer were found than are counted, one is about to begin. */
 	return are && held >= atomic_load(&shim_held[0]) &&
 	       gs_clock_ns() - atomic_load(&kept_ns) > KEPT_NS;
 }
@@ -290,7 +294,7 @@ int shim_launch_keep_held(void)
 void shim_launch_init(struct gs_page *of)
 {
 	page = of;
-	atomic_store(&queued_ns, 0); /* a forked child's queue is empty */
+	atomic_store(&queued_ns, 0); /* the queue of a forked child is empty */
 	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
 		pool[i].queued.ns = pool[i].queued.unknown = 0;
@@ -302,7 +306,7 @@ void shim_launch_init(struct gs_page *of)
 	}
 }
 
-/* Before the slot leaves PREP: the daemon looks no further than this says. */
+/* Call before the slot leaves PREP: the daemon reads only the slots below this number. */
 static void say_used(uint32_t slots)
 {
 	uint32_t used = gs_page_load(page->used);
@@ -315,7 +319,7 @@ static struct shim_launch *try_take(void)
 {
 	uint32_t from = atomic_load_explicit(&hint, memory_order_relaxed);
 
-	/* In turn within the window, beyond it only where all of it is out. */
+	/* Use the slots of the window in turn, and others only if all of the window are out. */
 	for (uint32_t n = 0; n < GS_PAGE_SLOTS; n++) {
 		uint32_t i = n < WINDOW ? (from + n) % WINDOW : n;
 		struct shim_launch *l = &pool[i];

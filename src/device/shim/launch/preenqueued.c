@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches behind a wait for their turn; see preenqueued.h. */
+/* Launches behind a wait for their time slice; see preenqueued.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/preenqueued.h"
 
@@ -7,20 +7,21 @@
 
 #include "device/shim/base/wraps.h"
 
-/* The wait is for a state of at least RUNNING, and none that comes before it is. */
+/* The stream waits for a state of at least RUNNING, so all states before it must be smaller. */
 _Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TORUN < GS_K_RUNNING &&
 		       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING,
 	       "launch_state.def");
 
-/* Not where a program may be told in the end that its launch is not to be: what is in a stream
- * cannot be taken out. */
+/* Not with DaemonAbsent=fail: the program may then get an error for its launch, but what is in a
+ * stream cannot be taken out. */
 int shim_preenqueued_may(const struct shim_session *s, const struct shim_launch *l)
 {
 	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable &&
 	       !l->in_barrier && s->absent != GS_ABSENT_FAIL;
 }
 
-/* Pre-enqueued before the driver has it: whoever asks what is out must not miss it (channels.c). */
+/* Set the mark before the driver gets the wait, so that nobody who counts what is out misses it
+ * (channels.c). */
 int shim_preenqueued_wait(struct shim_launch *l, CUstream stream)
 {
 	l->preenqueued = 1;
@@ -38,7 +39,7 @@ void shim_preenqueued_say(struct shim_launch *l)
 	atomic_fetch_or(&l->slot->flags, GS_SLOT_PREENQUEUED);
 }
 
-/* A launch that has begun is over or has been evicted, whatever its state says now. */
+/* Once the launch has started it is over or was evicted, whatever its state says now. */
 static int has_gone(const struct gs_slot *slot)
 {
 	uint32_t state = gs_page_load(slot->state);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A kernel that cannot be evicted is preempted by not launching the next one,
- * so only so much may queue up; the GPU is kept busy meanwhile.  See queue.h.
- */
+/* A client whose kernels cannot be evicted is preempted by not letting it launch the next one. So
+ * only a little may queue up, but enough to keep the GPU busy. See queue.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/queue.h"
 
@@ -12,32 +10,32 @@
 #include "device/shim/launch/untracked.h"
 
 /*
- * So much predicted time may queue up in kernels that cannot be evicted: while somebody waits for
- * their end; while somebody more urgent uses the GPU and launches beside them, or anybody does
- * under MPS; and while others share the GPU by the driver's time slices, which that keeps full;
- * alone: untracked.h.  A training in PyTorch launches hardly faster than the GPU computes, so a
- * queue of 0.5 ms in the second case cost it a tenth of its rate.
+ * How much predicted time may queue up in kernels that cannot be evicted. CONTENDED_NS: while
+ * somebody waits for their end. BESIDE_NS: while a more urgent client uses the GPU and launches
+ * beside them, or any client does under MPS. SHARED_NS: while others share the GPU by the driver's
+ * time slices, which this keeps full. Alone: see untracked.h. A training in PyTorch launches hardly
+ * faster than the GPU computes; in the second case a queue of 0.5 ms cost it a tenth of its rate.
  */
 #define CONTENDED_NS (500 * GS_NS_PER_US)
 #define BESIDE_NS (2 * GS_NS_PER_MS)
 #define SHARED_NS (4 * GS_NS_PER_MS)
-/* Of whoever is alone, in all streams together. */
+/* For a client that is alone, in all streams together. */
 #define STREAMS_NS (1 * GS_NS_PER_S)
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
-#define CONTENDED_UNKNOWN 1 /* it may be long */
+#define CONTENDED_UNKNOWN 1 /* the kernel may be long */
 #define NAP_NS 20000
 #define SPIN_NS \
 	(300 * GS_NS_PER_US) /* of a wait is spent awake: a nap may take 80 us, in which the GPU \
 				runs dry */
-/* What is still there after this and several times what it was to take may wait for the program
- * itself. */
+/* If the queue is still there after PATIENCE_NS and several times its predicted time, it may be
+ * waiting for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)
 #define PATIENCE_TIMES 4
 #define PATIENCE_MAX_NS (10 * GS_NS_PER_S)
-/* And that long where nothing says what it was to take. */
+/* The same if its time is not known. */
 #define PATIENCE_UNKNOWN_NS (1 * GS_NS_PER_S)
 
-/* What is out in front of a launch. */
+/* What is queued in front of a launch. */
 struct queued {
 	uint64_t ns;
 	unsigned int unknown;
@@ -51,8 +49,8 @@ static uint64_t patience_ns(const struct queued *q)
 							  ns + PATIENCE_MAX_NS;
 }
 
-/* What is known of the launch's own time by now: one before it may have ended meanwhile.  Still in
- * PREP. */
+/* The launch's own predicted time, which may have become known while it waited. The slot is still
+ * in PREP. */
 static uint64_t alone_ns(struct shim_launch *l)
 {
 	uint64_t ns = l->time->tpt_ps * l->tasks / 1000;
@@ -68,9 +66,9 @@ static int too_much(const struct shim_launch *l, const struct queued *q, uint64_
 }
 
 /*
- * Whoever is alone may have as much out in each stream as else in all, as they run beside each
- * other (queue.h); but who comes then must not find more than a fraction of what makes a program
- * overdue (EvictDeadline).
+ * Is the queue full? A client that is alone may queue in each stream what it may otherwise queue in
+ * all, since streams run beside each other (queue.h). But a client that comes must not find more
+ * than a fraction of EvictDeadline in front of it.
  */
 static int full(const struct shim_session *s, const struct shim_launch *l, CUstream stream,
 		struct queued *q)
@@ -110,7 +108,7 @@ void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream st
 		else
 			__builtin_ia32_pause();
 	}
-	/* Untracked launches are in the queue, too. */
+	/* Count the untracked launches, too: leave_ns has their time. */
 	shim_launch_queue(l, stream,
 			  (from ? alone_ns(l) : gs_page_load(l->slot->alone_ns)) +
 				  gs_page_load(l->slot->leave_ns),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a request to an evictable launch; see request.h. */
+/* Turns a request into an evictable launch; see request.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/request.h"
 
@@ -20,19 +20,17 @@
 
 _Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
 
-/*
- * A shorter kernel is not worth evicting: it leaves by itself about as soon
- * as a hand-over takes (135 us between contexts on an H200).
- */
+/* A shorter kernel is not worth evicting: it ends about as soon as a hand-over is done (135 us
+ * between contexts on an H200). */
 #define SHORT_PS (300ull * 1000 * 1000)
 /*
- * While nobody else uses the GPU, what is over soon anyway goes out as the program wrote it; and
- * while no other client has come to the GPU, what adds little to the time that one that comes takes
- * for its context (untracked.h).
+ * SHORT_ALONE_PS holds while nobody else uses the GPU: such a launch ends soon anyway, so it goes
+ * out as written. SHORT_ONLY_PS holds while no other client has come to the GPU: it adds little to
+ * the time that a new client needs for its context (untracked.h).
  */
 #define SHORT_ALONE_PS (2000ull * 1000 * 1000)
 #define SHORT_ONLY_PS (SHIM_ALONE_NS * 1000)
-/* From TOEVICT until the workers see it, by a proxy, on an H200. */
+/* From TOEVICT until a proxy has told the workers (H200). */
 #define SIGNAL_NS 7000
 
 uint64_t shim_request_tasks(const struct shim_request *r)
@@ -62,21 +60,21 @@ int shim_request_is_short(const struct shim_session *s, const struct shim_reques
 {
 	uint64_t ps = shim_request_ps(r), most = SHORT_ALONE_PS;
 
-	/* Whoever forces evictions wants to see them. */
+	/* A user who forces evictions wants to see them. */
 	if (s->alone)
 		return ps && ps < SHORT_PS && !shim_force_counts(s);
 	if (shim_queue_is_short(s->page) || gs_page_load(s->page->shared))
 		most = SHORT_PS;
-	else if (gs_page_load(s->page->only) &&
-		 !shim_channels_several()) /* in many streams many would be out (queue.c) */
+	/* with many streams many kernels would be out (queue.c) */
+	else if (gs_page_load(s->page->only) && !shim_channels_several())
 		most = SHORT_ONLY_PS;
 	return ps && ps < most;
 }
 
-/* In the place of the blocks: the original is kept. */
+/* Stands for a number of blocks: keep the original. */
 #define KEPT 0xffff
 
-/* How many blocks of `f` an SM holds; 0: none, or the driver does not say. */
+/* How many blocks of `f` fit on an SM; 0: none, or the driver does not say. */
 static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_request *r)
 {
 	int blocks = 0;
@@ -86,7 +84,7 @@ static uint32_t fitting(CUfunction f, uint32_t threads, const struct shim_reques
 	return rc == CUDA_SUCCESS && blocks > 0 && blocks < KEPT ? (uint32_t)blocks : 0;
 }
 
-/* What an SM holds of the variant, or KEPT where that is too few; 0: not known. */
+/* How many blocks of the variant fit on an SM, or KEPT if these are too few; 0: not known. */
 static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_variant *v,
 				uint32_t threads, const struct shim_request *r)
 {
@@ -100,7 +98,8 @@ static uint32_t variants_blocks(const struct shim_kernel *k, const struct shim_v
 	return KEPT;
 }
 
-/* Workers of the variant: as many blocks as the GPU holds at once; 0: it is not to be launched. */
+/* The workers of the variant: as many blocks as the GPU holds at once; 0: do not launch the
+ * variant. */
 static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant *v,
 			       const struct shim_request *r)
 {
@@ -116,13 +115,14 @@ static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant 
 	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
 }
 
-/* The parameter block: the program's parameters, and room for the transform's. */
+/* Packs the program's parameters, with room for the transform's own. Returns 0, or -1 if the launch
+ * must go out as written. */
 static int pack_params(struct shim_launch *l, const struct shim_request *r)
 {
 	const struct shim_layout *p = &l->as.variant->params;
 	size_t len = p->ctl_offset + l->as.transform->param_bytes;
 
-	if (r->params && r->extra) /* an error of the program's */
+	if (r->params && r->extra) /* the program's error, which the driver reports */
 		return -1;
 	if (l->as.packed.room < len) {
 		unsigned char *grown = realloc(l->as.packed.bytes, len);
@@ -147,7 +147,7 @@ static int pack_params(struct shim_launch *l, const struct shim_request *r)
 			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
 				n = *(const size_t *)e[1];
 		}
-		/* One that is too short the driver refuses. */
+		/* The driver refuses a buffer that is too short. */
 		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
 			return -1;
 		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
@@ -166,8 +166,8 @@ void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
 		;
 }
 
-/* The per-thread default streams of two threads are two streams under one name; no stream's address
- * is odd. */
+/* Two threads' per-thread default streams have the same handle, so each thread gets an odd number
+ * as its name; no stream's address is odd. */
 static CUstream own_name(CUstream stream)
 {
 	static _Atomic uintptr_t threads = 2;
@@ -180,7 +180,7 @@ static CUstream own_name(CUstream stream)
 	return (CUstream)mine;
 }
 
-/* Why it cannot go out as a variant whatever the moment; NONE: it can. */
+/* Why the launch cannot go out as a variant at all; PTX_REASON_NONE: it can. */
 static enum ptx_reason stays(const struct shim_session *s, const struct shim_kernel *k,
 			     const struct shim_variant *v, const struct shim_request *r)
 {
@@ -202,14 +202,15 @@ static enum ptx_reason stays(const struct shim_session *s, const struct shim_ker
 	return PTX_REASON_NONE;
 }
 
-/* The driver's bounds, on every GPU since compute capability 3.0 (CUDA C++ Programming Guide): the
- * variant's own grid is small. */
+/* The driver's bounds for a grid since compute capability 3.0 (CUDA C++ Programming Guide). The
+ * variant's own grid may be small, so they must be checked here. */
 static int is_grid(const unsigned int grid[3])
 {
 	return grid[0] <= 0x7fffffff && grid[1] <= 0xffff && grid[2] <= 0xffff;
 }
 
-/* Behind the barrier, where something must be loaded or grow first. */
+/* Loads what the transform needs; closes the barrier if something must be loaded or local memory
+ * must grow first. Returns 0 if the context cannot have it. */
 static int is_equipped(struct shim_launch *l)
 {
 	int is = l->as.transform->equip(l->ctx, 0);
@@ -221,8 +222,11 @@ static int is_equipped(struct shim_launch *l)
 	return (is ? is : l->as.transform->equip(l->ctx, 1)) > 0;
 }
 
-/* May this launch be evicted?  NONE: it is packed, what its control block needs is in l->as.write,
- * and its stream is blocked.  Otherwise it goes as written, and the slot says why. */
+/*
+ * Tries to make the launch evictable. On PTX_REASON_NONE it is packed, l->as.write has what its
+ * control block needs, and its stream is blocked. Otherwise it goes out as written, and the slot
+ * says why.
+ */
 static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 			     const struct shim_request *r)
 {
@@ -267,7 +271,8 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	return PTX_REASON_NONE;
 }
 
-/* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
+/* The time of one block, or the time for which it ignores orders if that is longer, and the time of
+ * the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
 	uint64_t task_ns = l->time->tpt_ps * l->as.dims.workers / 1000;
@@ -278,7 +283,7 @@ uint64_t shim_request_leave_ns(const struct shim_launch *l)
 	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->as.transform->skip_ns(l) + SIGNAL_NS;
 }
 
-/* Of a launch that is long, or may be, the reports say how many waves it has. */
+/* Notes for the reports how many waves a launch has, if it is long or may be. */
 static void note(const struct shim_session *s, struct shim_launch *l, const struct shim_request *r,
 		 uint64_t takes_ns)
 {
@@ -324,7 +329,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 		atomic_store_explicit(&k->why, why, memory_order_relaxed);
 	}
 	gs_page_store(l->slot->started, 0);
-	/* First: GS_SLOT_TIMED goes. */
+	/* Write the flags first, since that clears GS_SLOT_TIMED. */
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
 			      dims << GS_SLOT_DIMS_SHIFT);

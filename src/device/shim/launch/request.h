@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * One launch as the program asked for it, and its way to become evictable:
- * which kernels are worth it, and what their variant needs.
- */
+/* A launch as the program requested it, and how it becomes evictable: which kernels are worth it,
+ * and what their variant needs. */
 #ifndef GPUSHARE_SHIM_REQUEST_H
 #define GPUSHARE_SHIM_REQUEST_H
 
@@ -12,55 +10,56 @@
 struct shim_request {
 	CUfunction f;
 	unsigned int grid[3], block[3], shared;
-	CUstream stream; /* explicit: never the ambiguous 0 of a _ptsz call */
+	CUstream stream; /* never the ambiguous 0 of a _ptsz call */
 	void **params, **extra;
-	const CUlaunchConfig *config; /* cuLaunchKernelEx: with attributes */
+	const CUlaunchConfig *config; /* cuLaunchKernelEx with attributes; else NULL */
 	CUgraphExec graph;
 	int cooperative;
-	/* Of another call than those that take all of the above: it makes that call; and what it
-	 * needs for that. */
+	/* For a call that does not take all of the above: makes that call with `own`, its own
+	 * arguments. */
 	CUresult (*as_written)(const struct shim_request *r);
 	const void *own;
-	struct shim_time *time; /* the kernel's, in such blocks */
-	uint64_t tasks; /* block-tasks; at least as many as there are SMs: fewer take as long */
+	struct shim_time *time; /* what is known of the kernel's time with these block dimensions */
+	uint64_t tasks; /* block-tasks, but at least the number of SMs, since fewer take as long */
 };
 
-/* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
+/* Launches what the program requested, waiting for whatever it must; returns the driver's answer
+ * (launch.c). */
 CUresult shim_launch(struct shim_request *r);
 
-/* Blocks of its grid; of a graph 1. */
+/* The blocks of its grid; 1 for a graph. */
 uint64_t shim_request_tasks(const struct shim_request *r);
 
-/* What the making of a variant wants to know of it. */
+/* What building a variant needs to know of the launch. */
 struct shim_seen shim_request_seen(const struct shim_request *r);
 
-/* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
+/* The time that the launch takes alone, ps of the whole GPU; 0: not known yet. */
 uint64_t shim_request_ps(const struct shim_request *r);
 
-/* Is it so short that it goes out as the program wrote it? */
+/* Is the launch so short that it goes out as the program wrote it? */
 int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
 
 /*
- * Fills in launch l and its slot.  Either it may be evicted: then it is packed, what its control
- * block needs is in l->as.write, and its stream is blocked (context/barrier.h).  Otherwise it goes
- * as written, and the slot says why, for the kernel's report.  l->in_barrier: the barrier is closed
- * for it, which the caller opens.
+ * Fills in launch l and its slot. Either the launch is evictable: then its parameters are packed,
+ * l->as.write has what its control block needs, and its stream is blocked (context/barrier.h). Or
+ * it goes out as written, and the slot says why, for the kernel's report. If l->in_barrier is set,
+ * the barrier is closed for the launch, and the caller must open it.
  */
 void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 			  struct shim_kernel *k, const struct shim_request *r);
 
 /*
- * Would a kernel with so much local memory of a thread make the context's grow, as far as is known?
- * A launch that does waits in the driver, with the driver's lock, for what runs: behind a held
- * kernel that is for ever, so it passes the barrier (context/barrier.h) and goes
- * out while nothing is held.
+ * Would a kernel with this much local memory per thread, bytes, make the context's local memory
+ * grow, as far as is known? Such a launch waits in the driver, with the driver's lock, for
+ * everything that runs. Behind an evicted kernel it would wait for ever, so it passes the barrier
+ * (context/barrier.h) and goes out while no preemptible kernel is out.
  */
 static SHIM_INLINE int shim_request_grows(const struct shim_context *c, uint32_t local_bytes)
 {
 	return local_bytes > atomic_load_explicit(&c->local_bytes, memory_order_relaxed);
 }
 
-/* It has. */
+/* The context's local memory has grown to this much per thread, bytes. */
 void shim_request_grown(struct shim_context *c, uint32_t local_bytes);
 
 /* How long an evictable launch takes to leave when told to, ns; 0: not known yet. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches without marks; see untracked.h. */
+/* Launches without markers; see untracked.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/untracked.h"
 
 #include "device/shim/session/session.h"
 
-/* Launches that the slots have told of: their numbers. */
+/* How many launches the slots' numbers have counted. */
 static _Atomic uint64_t launched;
 
 _Atomic uint64_t shim_untracked_since, shim_untracked_others;
-static _Atomic uint64_t told; /* of the owner's sum: up to where slots' numbers count them */
+static _Atomic uint64_t told; /* how far slots' numbers have counted the launch thread's sum */
 
-/* In `others`: those that no slot's number counts yet are above those since one was left as it is.
- */
+/* In shim_untracked_others the number of launches that no slot's number counts yet is above the
+ * number of launches since one with a slot went out as written. */
 #define UNTOLD_ONE (UINT64_C(1) << 52)
 #define COUNT(word) ((word) / SHIM_UNTRACKED_SUM_ONE % (UNTOLD_ONE / SHIM_UNTRACKED_SUM_ONE))
 #define UNTOLD(word) ((word) / UNTOLD_ONE)
@@ -24,7 +24,7 @@ _Static_assert(SHIM_UNTRACKED_ALONE_MAX < UNTOLD_ONE / SHIM_UNTRACKED_SUM_ONE &&
 		       SHIM_UNTRACKED_MAX <= SHIM_UNTRACKED_ALONE_MAX,
 	       "they fit");
 
-/* Of a thread that is no owner, or while others have untracked launches. */
+/* For other threads than the launch thread, and for all while others have untracked launches. */
 static int others_may_go_untracked(const struct gs_page *page, struct shim_time *t, uint64_t tasks)
 {
 	int shared = gs_page_load(page->shared) != 0;
@@ -55,7 +55,8 @@ int shim_may_go_untracked(const struct gs_page *page, struct shim_time *t, uint6
 		       others_may_go_untracked(page, t, tasks);
 }
 
-/* The owner's from `upto` until now, which `upto` is then; each once, whoever else takes them. */
+/* Takes the launch thread's launches since *upto and advances *upto. Each launch is taken once,
+ * even if several threads call this. */
 static uint64_t taken(_Atomic uint64_t *upto)
 {
 	uint64_t was = atomic_load(upto), now;
@@ -71,7 +72,7 @@ uint64_t shim_untracked_number(int evictable, uint64_t *untracked_ns)
 	uint64_t was = atomic_load_explicit(&shim_untracked_others, memory_order_relaxed), untold,
 		 ps;
 
-	/* What goes untracked meanwhile is the next one's to tell of. */
+	/* The next launch reports what goes untracked meanwhile. */
 	if (was)
 		was = evictable ? atomic_fetch_and(&shim_untracked_others, UNTOLD_ONE - 1) :
 				  atomic_exchange(&shim_untracked_others, 0);
@@ -119,7 +120,8 @@ static void tell_of(struct shim_kernel *k, void *user)
 		send_told(t);
 }
 
-/* Never too many: whoever takes the untold meanwhile has added them to what was read before. */
+/* Never too many: a thread that takes uncounted launches meanwhile has added them to the number
+ * that was read before. */
 static uint64_t launched_by_now(void)
 {
 	uint64_t numbered = atomic_load(&launched), others = atomic_load(&shim_untracked_others),
@@ -130,7 +132,7 @@ static uint64_t launched_by_now(void)
 
 int shim_untracked_tell(struct shim_session *s, int anyway)
 {
-	static uint64_t then; /* the agent's */
+	static uint64_t then; /* only the agent uses it */
 	struct telling t = { .client = s->client, .launched = launched_by_now() };
 
 	if (t.launched == then && !anyway)
@@ -147,10 +149,11 @@ int shim_untracked_tell(struct shim_session *s, int anyway)
 }
 
 /*
- * Whose they are is not known; most often one kernel's.  Too much is let go with the next launch
- * as it is, which has a slot then; too little would be in front of whoever waits.  Of the owner's,
- * too, what is to be added is added to the others': should they be told of meanwhile, it is of the
- * next ones, too much.
+ * Which kernels the launches belong to is not known; most often it is one kernel. Counting too much
+ * only makes the next launch as written take a slot earlier; counting too little would leave it in
+ * front of a waiting client. The correction for the launch thread's launches is added to the
+ * others' word: if they are reported meanwhile, it counts for the next ones, which is again too
+ * much.
  */
 void shim_untracked_longer(uint64_t was, uint64_t is)
 {

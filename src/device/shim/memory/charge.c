@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory: every allocation is granted before the driver is asked, as RBDM has it
- * (doc/papers.md; doc/design.md, "The path of an allocation").  Most are taken from the
- * lease that the daemon keeps in the page, without a message; the others are
- * asked for.  The wrappers of the driver's calls are beside this file.
+ * Device memory: every allocation is charged before the driver is asked, as in RBDM (doc/papers.md;
+ * doc/design.md, "The path of an allocation"). Mostly the bytes come from the lease that the daemon
+ * keeps in the page, without a message; otherwise the daemon is asked. The wrappers of the driver's
+ * calls are in the other files of this folder.
  */
 #define _GNU_SOURCE
 #include "device/shim/memory/charge.h"
@@ -17,7 +17,7 @@
 
 #define BUCKETS 4096
 
-/* What a handle or an address holds, so that freeing it returns as much. */
+/* The charge of a handle or an address, so that freeing it returns as much. */
 struct shim_held {
 	struct shim_held *next;
 	enum shim_charge_kind kind;
@@ -40,7 +40,7 @@ static void note_peak(struct shim_session *s)
 		;
 }
 
-/* From the lease, as far as it goes. */
+/* Takes the bytes from the lease if it has enough. */
 static int take_leased(struct shim_session *s, uint64_t bytes)
 {
 	uint64_t left = gs_page_load(s->page->lease);
@@ -51,10 +51,8 @@ static int take_leased(struct shim_session *s, uint64_t bytes)
 	return 0;
 }
 
-/*
- * Without a daemon this process at least keeps to its own bound.  Where none was
- * ever there to say which, and may not be done without, it is nothing.
- */
+/* Without a daemon this process at least keeps within its own reservation. If no daemon ever told
+ * one and DaemonAbsent=fail, it gets nothing. */
 static int within_own_bound(const struct shim_session *s, uint64_t bytes)
 {
 	uint64_t used = s->used;
@@ -80,7 +78,7 @@ static int query(struct shim_session *s, uint64_t bytes, uint64_t *used, uint64_
 	return granted;
 }
 
-/* "CUDA out of memory" alone would send its user to look at the GPU, which may be half empty. */
+/* "CUDA out of memory" alone would make the user look at the GPU, which may be half empty. */
 static void say_refused(uint64_t bytes, uint64_t used, uint64_t reservation)
 {
 	const char *quiet = getenv("GPUSHARE_QUIET");
@@ -103,7 +101,8 @@ int shim_charge(struct shim_session *s, uint64_t bytes)
 	if (!bytes)
 		return 1;
 	if (s->connected) {
-		/* Used before it leaves the lease: a new HELLO in between counts it. */
+		/* Count the bytes as used before they leave the lease, so that a new HELLO in
+		 * between includes them. */
 		atomic_fetch_add(&s->used, bytes);
 		if (take_leased(s, bytes)) {
 			note_peak(s);
@@ -166,8 +165,9 @@ void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint
 		return;
 	h = malloc(sizeof(*h));
 	if (!h) {
-		/* It stays charged: too much rather than too little. */
-		shim_log("no memory to remember %llu bytes", (unsigned long long)bytes);
+		/* The bytes stay charged for ever: too much rather than too little. */
+		shim_log("no memory to remember an allocation of %llu bytes, which stays charged",
+			 (unsigned long long)bytes);
 		return;
 	}
 	*h = (struct shim_held) {

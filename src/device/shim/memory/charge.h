@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counting device memory: what the wrappers beside this file share.
+ * Counting device memory: what the wrappers in this folder share.
  *
- * A wrapper charges before the driver is asked and returns the charge if the
- * driver refuses; what a handle stands for is remembered under it.  Bytes are
+ * A wrapper charges the bytes before it asks the driver, and returns the charge if the driver
+ * refuses. The charge is remembered under the handle or pointer that the driver returns. Bytes are
  * those that the program asked for.
  */
 #ifndef GPUSHARE_SHIM_MEMORY_H
@@ -14,7 +14,7 @@
 #include "device/driver/cuda.h"
 #include "device/shim/session/session.h"
 
-/* What a key is: two kinds never mean the same thing by the same number. */
+/* The kind of a key; the same number may occur in several kinds. */
 enum shim_charge_kind {
 	SHIM_CHARGE_POINTER,
 	SHIM_CHARGE_ARRAY,
@@ -27,53 +27,57 @@ enum shim_charge_kind {
 	SHIM_CHARGE_KINDS = SHIM_CHARGE_LIMIT + CU_LIMIT_MAX
 };
 
-/* 1: the driver may be asked for so many bytes more; 0: beyond the reservation. */
+/*
+ * Charges `bytes` to the step. Returns 1 if the driver may be asked for them; 0 if they do not fit
+ * into the reservation, and then the user has been told. shim_uncharge() returns bytes to the
+ * lease.
+ */
 int shim_charge(struct shim_session *s, uint64_t bytes);
 void shim_uncharge(struct shim_session *s, uint64_t bytes);
 
-/*
- * Remember what was charged under a key.  ctx: goes with that context; NULL:
- * only with its key.  tag: the wrapper's own, handed back by shim_unhold.
- */
+/* Remembers what was charged under a key. ctx: the charge goes with that context; NULL: only with
+ * its key. tag: the wrapper's own, returned by shim_unhold(). */
 void shim_charge_record(struct shim_session *s, enum shim_charge_kind kind, uint64_t key,
 			uint64_t bytes, CUcontext ctx, void *tag);
 
-/* Forget it.  1 and what was held; 0: not known. */
+/* Forgets what is charged under a key, which stays charged. Returns 1 and the bytes and the tag
+ * (tag may be NULL); 0: the key is not known. */
 int shim_unhold(enum shim_charge_kind kind, uint64_t key, uint64_t *bytes, void **tag);
 
 /*
- * Before the driver is asked to free: forget what a key holds, or all that goes with
- * a context, which stays charged.  As soon as it is freed the driver may give the same address to
- * another thread, whose holding is not to be taken for this one.
+ * Call before the driver is asked to free: takes out what is charged under a key, or all that goes
+ * with a context; it stays charged. It must be before, since the driver may give a freed address to
+ * another thread at once, and that thread's charge must not be mistaken for this one. Returns a
+ * list for shim_taken(), or NULL.
  */
 struct shim_held *shim_take(enum shim_charge_kind kind, uint64_t key);
 struct shim_held *shim_take_context(CUcontext ctx);
-/* Its answer: the charge is returned, or it is remembered as before. */
+/* After the driver's answer: returns the charges if it has freed (freed 1), else remembers them
+ * again. Frees the list. */
 void shim_taken(struct shim_session *s, struct shim_held *held, int freed);
 
-/* The current context, or NULL. */
+/* The current context, or NULL if there is none. */
 CUcontext shim_current(void);
 
-/*
- * In a forked child: what its parent holds is not its own, and a lock may be one of a thread
- * that the child has not got.
- */
+/* In a forked child: forgets what the parent has charged, and makes the locks anew, since a thread
+ * of the parent may have held one. */
 void shim_memory_forked(void);
 void shim_pools_forked(void);
 void shim_vmm_forked(void);
 
-/* Pools give back to the step what they have given back to the device (pools.c). */
+/* Returns to the step what the pools have returned to the device (pools.c). trim: first makes the
+ * pools return what they do not use. */
 void shim_pools_settle(struct shim_session *s, int trim);
-/* The current device's, NULL: none is known; around a call that may make it another one
- * (current_pool.c). */
+/* The current device's memory pool, NULL: not known. shim_current_pool_unknown() is called around a
+ * call that may change it (current_pool.c). */
 CUmemoryPool shim_current_pool(void);
 void shim_current_pool_unknown(void);
 void shim_current_pool_forked(void);
-/* An asynchronous allocation is freed: to its pool. */
+/* An asynchronous allocation of `bytes` has been freed into its pool. */
 void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 
-/* The value of one allocation: charge `bytes`, do `call`, remember `key` (valid after the call) or
- * return the charge. */
+/* The result of one allocation: charges `bytes`, makes `call`, and then either remembers the charge
+ * under `key` (evaluated after the call) or returns it. */
 #define SHIM_COUNTED(kind, bytes, call, key, ctx) \
 	__extension__({ \
 		struct shim_session *s_ = shim_session(); \
@@ -89,7 +93,7 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes);
 		rc_; \
 	})
 
-/* The value of one release: do `call`, and return what `key` held. */
+/* The result of one release: makes `call`, and returns what was charged under `key`. */
 #define SHIM_UNCOUNTED(kind, key, call) \
 	__extension__({ \
 		struct shim_session *s_ = shim_session_peek(); \

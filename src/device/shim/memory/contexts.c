@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Contexts: what one costs (ContextMemory in gpushare.conf), the limits that
- * make it grow, and its end, with which all that was allocated in it goes.
- */
+/* Contexts: what one costs (ContextMemory in gpushare.conf), the limits that make it grow, and its
+ * end, which frees everything that was allocated in it. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -15,8 +13,8 @@
 
 #define DEVICES_MAX 64
 
-/* How often the program has retained each device's primary context and not released it, as far as
- * we know. */
+/* How often the program has retained each device's primary context without releasing it, as far as
+ * the shim has seen. */
 static _Atomic unsigned int retained[DEVICES_MAX];
 
 static _Atomic unsigned int *retained_of(CUdevice dev)
@@ -41,7 +39,7 @@ static uint64_t cost(void)
 	return s ? s->context_memory : 0;
 }
 
-/* The one that it makes becomes the current one. */
+/* The new context becomes the current one. */
 #define CREATE(call) \
 	(shim_context_changes(), \
 	 SHIM_COUNTED(SHIM_CHARGE_CONTEXT, cost(), call, (uintptr_t)*ctx, *ctx))
@@ -90,10 +88,8 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 	return rc;
 }
 
-/*
- * Nothing of the context is known any more when the driver is asked: it may give its
- * handle, and its addresses, to another thread's before we hear that it is gone.
- */
+/* Forgets the context before the driver is asked to destroy it: the driver may give its handle and
+ * its addresses to another thread before the call returns. */
 static struct shim_held *part_from(CUcontext ctx)
 {
 	shim_context_gone(ctx);
@@ -117,7 +113,7 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 
 	if (!s || !ctx)
 		return SHIM_IN_BARRIER(real(ctx));
-	shim_upcalls->reap(s); /* no launch is measured without its context */
+	shim_upcalls->reap(s); /* a launch cannot be measured without its context */
 	shim_barrier_enter(0);
 	held = part_from(ctx);
 	rc = real(ctx);
@@ -137,9 +133,9 @@ SHIM_EXPORT CUresult cuCtxDestroy(CUcontext ctx)
 }
 
 /*
- * The device's primary context, if it has one, and its number (0: the driver knows of none).  Not
- * what was retained last: that may be gone, and its handle another context's; and not everybody
- * retains it through us.
+ * The device's primary context, if it has one, and its id (0: the driver knows none). The driver is
+ * asked rather than remembering what was retained last: that context may be gone and its handle
+ * reused, and not every retain passes through the shim.
  */
 static CUcontext primary_of(CUdevice dev, unsigned long long *id)
 {
@@ -153,8 +149,8 @@ static CUcontext primary_of(CUdevice dev, unsigned long long *id)
 	return ctx;
 }
 
-/* Is it still the same one?  Another thread may have retained the next one already, with the same
- * handle. */
+/* Is it still the same context? Another thread may have retained a new one with the same handle
+ * already. */
 static int is_still(CUdevice dev, CUcontext ctx, unsigned long long id)
 {
 	unsigned long long now;
@@ -162,10 +158,8 @@ static int is_still(CUdevice dev, CUcontext ctx, unsigned long long id)
 	return primary_of(dev, &now) == ctx && now == id;
 }
 
-/*
- * One less, before the driver hears of it: whoever comes while it is in there finds that it
- * is the last.  How many there were.
- */
+/* Counts one retain less before the driver is called, so that a thread that comes meanwhile finds
+ * that its release is the last. Returns the count before. */
 static unsigned int unretain(CUdevice dev)
 {
 	unsigned int n = *retained_of(dev);
@@ -208,7 +202,8 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 	return reset(dev, REAL(cuDevicePrimaryCtxReset));
 }
 
-/* The last release destroys it; if somebody has retained it past us, it stays. */
+/* The last release destroys the context, unless it was also retained in a way that the shim did not
+ * see. */
 static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 {
 	struct shim_session *s = shim_session_peek();
@@ -252,7 +247,7 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 
 /* ---- limits ------------------------------------------------------------------ */
 
-/* Device memory that a limit of this value makes a context take. */
+/* The device memory that this value of the limit makes a context use, bytes. */
 static uint64_t limit_bytes(CUlimit limit, size_t value)
 {
 	uint64_t each = 1, bytes;
@@ -270,17 +265,16 @@ static CUresult set_limit(CUcontext ctx, CUlimit limit, size_t value)
 
 	shim_barrier_enter(0);
 	rc = REAL(cuCtxSetLimit)(limit, value);
-	/* Before anything can be held: a launch behind that would go by what it was. */
+	/* Do this before the barrier opens: a preemptible launch afterwards would go by the old
+	 * value. */
 	if (limit == CU_LIMIT_STACK_SIZE)
 		shim_context_local_unknown(ctx);
 	shim_barrier_leave(0);
 	return rc;
 }
 
-/*
- * A limit that is raised costs what it grows by; what it was before is part of
- * the context.  A smaller one gives back no more than it had cost.
- */
+/* Raising a limit is charged with what it grows by; the original value is part of the context's
+ * charge. Lowering it returns no more than was charged. */
 SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 {
 	struct shim_session *s = shim_session();
@@ -318,7 +312,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 
 /* ---- what the program is told -------------------------------------------------- */
 
-/* What it may still have, and what it may have in all, are the step's. */
+/* Reports what the step may still allocate, and its reservation as the total. */
 SHIM_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
 	CUresult rc = REAL(cuMemGetInfo_v2)(free_bytes, total);
@@ -326,7 +320,8 @@ SHIM_EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 	struct shim_session *s = shim_session();
 	uint64_t used = 0, reservation = 0;
 
-	/* Whether one of them may be left out the driver decides; the other is the step's then. */
+	/* The driver decides whether one of the pointers may be NULL; the other one then gets the
+	 * step's value. */
 	if (rc != CUDA_SUCCESS || !s || (!free_bytes && !total))
 		return rc;
 	if (free_bytes && total) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The pool that an allocation without one comes from: the current device's, of which the driver is
- * asked once. */
+/* The memory pool of allocations that name none: the current device's. The driver is asked for it
+ * once and the answer is cached. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +14,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static CUmemoryPool current[DEVICES]; /* under lock; NULL: not known */
-static unsigned int changes;          /* under lock: calls that may have changed one */
+/* under lock: how many calls may have changed a device's pool */
+static unsigned int changes;
 
 CUmemoryPool shim_current_pool(void)
 {

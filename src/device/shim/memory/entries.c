@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The wrappers that allocate when they are called: linear memory, arrays, what others have made. */
+/* Wrappers of the calls that allocate at once: linear memory, arrays, and memory imported from
+ * other interfaces. */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
@@ -24,7 +25,7 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 			    shim_current());
 }
 
-/* All of it, wherever its pages are: it may all be on the device. */
+/* Charges all of it, wherever its pages are: it may all be on the device. */
 SHIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
 	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags),
@@ -58,10 +59,8 @@ static size_t at_least_1(size_t n)
 	return n ? n : 1;
 }
 
-/*
- * The driver's layout is its own: rows of 64 bytes, eight rows to a block,
- * whole allocations of 512 bytes.  Layers and faces of a cube are its depth.
- */
+/* The driver's layout: rows of 64 bytes, eight rows to a block, and whole allocations of 512 bytes.
+ * Layers and a cube's faces are its depth. */
 static uint64_t array_bytes(size_t width, size_t height, size_t depth, CUarray_format format,
 			    unsigned int channels)
 {
@@ -146,7 +145,8 @@ SHIM_EXPORT CUresult cuMipmappedArrayDestroy(CUmipmappedArray array)
 
 /* ---- memory of other interfaces -------------------------------------------- */
 
-/* Another API's, so nobody has counted it; IPC's and VMM's imports are the exporter's. */
+/* Memory of another API, which is not counted elsewhere. What IPC and VMM import is counted at the
+ * exporter. */
 SHIM_EXPORT CUresult cuImportExternalMemory(CUexternalMemory *memory,
 					    const struct shim_external_memory *d)
 {
@@ -161,11 +161,8 @@ SHIM_EXPORT CUresult cuDestroyExternalMemory(CUexternalMemory memory)
 			      SHIM_IN_BARRIER(REAL(cuDestroyExternalMemory)(memory)));
 }
 
-/*
- * The interface of CUDA 2 and 3 with addresses of 32 bits.  No program for
- * this system can have been built against it, so only a way round the count
- * is lost.
- */
+/* The interface of CUDA 2 and 3, with addresses of 32 bits. No program for this system can have
+ * been built for it, so it is refused; it would only be a way around the accounting. */
 #define OLD_ENTRY(name, parameters, arguments) \
 	SHIM_EXPORT CUresult name parameters \
 	{ \

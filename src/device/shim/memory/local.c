@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What kernels take of local memory; see local.h. */
+/* Charging kernels' local memory; see local.h. */
 #define _GNU_SOURCE
 #include "device/shim/memory/local.h"
 
@@ -19,7 +19,7 @@ uint64_t shim_resident_threads(void)
 	return (uint64_t)sms * (uint64_t)threads;
 }
 
-/* The driver takes a library's kernel for a function at a launch, not at every call. */
+/* At a launch the driver accepts a library's kernel as a function, but not in every call. */
 uint32_t shim_local_bytes(CUfunction f)
 {
 	int bytes = 0;
@@ -34,10 +34,8 @@ uint32_t shim_local_bytes(CUfunction f)
 	return bytes > 0 ? (uint32_t)bytes : 0;
 }
 
-/*
- * The driver makes room for a kernel's frames when it launches it, and keeps
- * it; what is within the limit of the stack is counted with that.
- */
+/* The driver sets local memory aside when it launches the kernel, and keeps it. What fits within
+ * the stack limit is part of the context's charge. */
 int shim_local_charge(struct shim_session *s, CUfunction f)
 {
 	CUcontext ctx = shim_current();
@@ -50,8 +48,8 @@ int shim_local_charge(struct shim_session *s, CUfunction f)
 	    local <= stack)
 		return 0;
 	want = shim_resident_threads() * (local - stack);
-	/* Two threads at once may charge it twice, until the context goes: too much rather than too
-	 * little. */
+	/* Two threads at once may charge it twice until the context is gone: too much rather than
+	 * too little. */
 	shim_unhold(SHIM_CHARGE_LOCAL, (uintptr_t)ctx, &had, NULL);
 	more = want > had ? want - had : 0;
 	refused = !shim_charge(s, more);

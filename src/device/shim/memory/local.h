@@ -5,16 +5,17 @@
 
 #include "device/shim/session/session.h"
 
-/* Threads of the current context's device that may be resident, each with a stack; 0: not known. */
+/* How many threads may be resident on the current context's device, each with a stack; 0: not
+ * known. */
 uint64_t shim_resident_threads(void);
 
 /*
- * A kernel is about to be launched for the first time in the current context: its local memory, for
- * each thread that may be resident, as far as the context has none as large
- * yet.  0; -1: beyond the reservation.
+ * Call before a kernel's first launch in the current context: charges its local memory for every
+ * thread that may be resident, as far as the context does not have that much yet. Returns 0; -1:
+ * beyond the reservation.
  */
 int shim_local_charge(struct shim_session *s, CUfunction f);
-/* Bytes of local memory of each of its threads, as far as the driver says; 0: none. */
+/* The kernel's local memory per thread, bytes, as the driver says; 0: none. */
 uint32_t shim_local_bytes(CUfunction f);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Stream-ordered allocation.  A pool keeps what is freed for its next
- * allocations, so memory stays charged to its pool until the pool has given
- * it back to the device: the driver says how much a pool has.  At the limit
- * the pools are told to give back all that is not in use.
+ * Stream-ordered allocation. A pool keeps freed memory for its next allocations, so memory stays
+ * charged until the pool has returned it to the device; the driver says how much a pool has. When
+ * the reservation is exhausted the pools are told to return all that is not in use.
  *
- * The driver is asked no more than it must be, since programs allocate and free thousands of times
- * a second: what is charged is at least what the pool has, so it is looked at now and then only,
- * and at the limit.
+ * Programs allocate and free thousands of times a second, so the driver is asked as rarely as
+ * possible. The charge is at least what the pool has, so it is compared only now and then, and when
+ * the reservation is exhausted.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,19 +19,23 @@
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
 
-/* A pool of which something is freed is asked so often at most what it has. */
+/*
+ * When memory is freed into a pool, the driver is asked at most this often how much the pool has.
+ */
 #define SETTLE_NS (UINT64_C(10) * 1000 * 1000)
 
 struct pool {
 	struct pool *next;
-	struct pool *into;   /* this one has all that was counted here; NULL: nobody */
-	CUmemoryPool handle; /* NULL: the driver does not say which, or no longer answers for it */
-	int ends; /* the driver is being asked to destroy it: it has no handle until it refuses */
-	unsigned int requested; /* threads that ask the driver about its handle: it is not destroyed
-				   meanwhile */
-	uint64_t live;          /* bytes of its allocations that are not freed */
-	uint64_t charged;       /* to the step for this pool, at least live */
-	uint64_t settled_ns;    /* when it was asked last for what it has */
+	struct pool *into; /* the record that has all that was counted here; NULL: this one */
+	/* NULL: the driver does not say which pool it is, or no longer answers for it */
+	CUmemoryPool handle;
+	/* the driver is being asked to destroy it; until it refuses, the pool has no handle */
+	int ends;
+	/* threads that use its handle to ask the driver; the pool is not destroyed meanwhile */
+	unsigned int requested;
+	uint64_t live;       /* bytes allocated from it and not freed */
+	uint64_t charged;    /* bytes charged to the step for it, at least `live` */
+	uint64_t settled_ns; /* when the driver was last asked how much it has, ns */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,7 +62,7 @@ static struct pool *pool_of(CUmemoryPool handle)
 	return p;
 }
 
-/* What the pool has of the device; without an answer, what is in use. */
+/* How much device memory the pool has, bytes; `otherwise` if the driver does not answer. */
 static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
 {
 	cuuint64_t bytes = 0;
@@ -70,7 +73,7 @@ static uint64_t reserved_by(CUmemoryPool handle, uint64_t otherwise)
 	return otherwise;
 }
 
-/* Where it is counted now; under lock. */
+/* The record that counts this pool's memory now; under lock. */
 static struct pool *counted_in(struct pool *p)
 {
 	while (p->into)
@@ -78,7 +81,7 @@ static struct pool *counted_in(struct pool *p)
 	return p;
 }
 
-/* Its handle, with which the driver may be asked until done_requesting(), or NULL; under lock. */
+/* Its handle, with which the driver may be asked until done_requesting(), or NULL. Under lock. */
 static CUmemoryPool begin_requesting(struct pool *p)
 {
 	if (p->handle)
@@ -92,7 +95,7 @@ static void done_requesting(struct pool *p, CUmemoryPool handle)
 		p->requested--;
 }
 
-/* What it has given back to the device need not be charged. */
+/* Returns the charge for what the pool has returned to the device. */
 static void settle(struct shim_session *s, struct pool *p)
 {
 	uint64_t has, back = 0;
@@ -104,7 +107,7 @@ static void settle(struct shim_session *s, struct pool *p)
 	has = reserved_by(handle, 0);
 	pthread_mutex_lock(&lock);
 	done_requesting(p, handle);
-	if (p->ends) /* once that is answered */
+	if (p->ends) /* the destruction is under way: settle afterwards */
 		has = p->charged;
 	if (has < p->live)
 		has = p->live;
@@ -160,7 +163,8 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes)
 	pthread_mutex_lock(&lock);
 	p = counted_in(p);
 	p->live -= bytes < p->live ? bytes : p->live;
-	due = !p->handle || now - p->settled_ns >= SETTLE_NS; /* without one nobody is asked */
+	/* without a handle the driver is not asked */
+	due = !p->handle || now - p->settled_ns >= SETTLE_NS;
 	if (due)
 		p->settled_ns = now;
 	pthread_mutex_unlock(&lock);
@@ -168,7 +172,8 @@ void shim_pool_freed(struct shim_session *s, void *pool, uint64_t bytes)
 		settle(s, p);
 }
 
-/* Room for one allocation more in the pool, the rest of which is charged. */
+/* Reserves room for one more allocation in the pool, and charges what the pool does not have.
+ * Returns 0 if that is beyond the reservation. */
 static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 {
 	uint64_t want, more = 0;
@@ -184,14 +189,15 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 	if (!more)
 		return 1;
-	/* Others may free or take meanwhile: what is charged belongs to the pool in any case. */
+	/* Other threads may allocate or free meanwhile; what is charged belongs to the pool in any
+	 * case. */
 	if (!shim_charge(s, more))
 		return 0;
 	pthread_mutex_lock(&lock);
 	p = counted_in(p);
 	p->charged += more;
 	p->live += bytes;
-	if (p->live > p->charged) { /* another thread has used what this one counted on */
+	if (p->live > p->charged) { /* another thread has used the room that this one counted on */
 		more = p->live - p->charged;
 		p->live -= bytes;
 		pthread_mutex_unlock(&lock);
@@ -226,7 +232,7 @@ struct allocation {
 	uint64_t bytes;
 };
 
-/* handle NULL: the current device's pool.  -1: beyond the reservation. */
+/* handle NULL: from the current device's pool. Returns 0; -1: beyond the reservation. */
 static int begin(struct allocation *a, CUmemoryPool handle, uint64_t bytes, CUstream stream,
 		 int per_thread)
 {
@@ -323,7 +329,8 @@ SHIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 	return rc;
 }
 
-/* Until nobody asks about it; under lock. */
+/* Waits until no thread asks the driver about the pool; under lock, which is released while it
+ * sleeps. */
 static void wait_for_others(const struct pool *p)
 {
 	static const struct timespec nap = { 0, 20000 };
@@ -337,9 +344,9 @@ static void wait_for_others(const struct pool *p)
 }
 
 /*
- * The driver has refused.  Another thread may have allocated from the pool meanwhile: what it has
- * is counted in one place, or each would keep as much as the driver says that the pool has. Returns
- * that.
+ * The driver has refused to destroy the pool, so its handle is valid again. Another thread may have
+ * allocated from the pool meanwhile and made a second record. The two are merged, since otherwise
+ * each would keep as much as the driver says that the pool has. Returns the remaining record.
  */
 static struct pool *stays(struct pool *p, CUmemoryPool handle)
 {
@@ -357,9 +364,9 @@ static struct pool *stays(struct pool *p, CUmemoryPool handle)
 }
 
 /*
- * What is still allocated from it lives on; the driver no longer answers for the rest.  Its
- * handle is forgotten before: another thread's new pool may get it, and no thread of ours
- * that counts what was freed may ask for it any more.
+ * Allocations from a destroyed pool stay valid, but the driver no longer says how much it has. The
+ * handle is forgotten before the call: another thread's new pool may get the same handle, and no
+ * thread may use it for this pool any more.
  */
 SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {

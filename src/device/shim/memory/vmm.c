@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Virtual memory management: an allocation lives as long as it has a handle or
- * is mapped.  Many programs release the handle as soon as it is mapped, so
- * the count ends with the last of both.
+ * Virtual memory management. An allocation lives as long as it has a handle or is mapped. Many
+ * programs release the handle as soon as it is mapped, so the charge ends with the last of both.
  *
- * The driver is called without our lock, and what other threads do meanwhile may come
- * before or behind in our lists.  As soon as it has let go, it may give the same handle or
- * address to another thread: what ends is at least as old as the call that ends it.
- * What is to be mapped is held on to beforehand: it may be released before we
- * hear that it has been mapped.
+ * The driver is called without the lock, so other threads' changes may enter the lists before or
+ * after this call's. As soon as the driver has released something, it may give the same handle or
+ * address to another thread. So a call that ends a use ends only uses that are at least as old as
+ * the call. Memory that is to be mapped is counted as in use beforehand, since it may be released
+ * before the map call has returned.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -20,13 +19,13 @@
 
 struct physical {
 	uint64_t bytes;
-	uint64_t uses; /* handles, mappings, and calls that may add one */
+	uint64_t uses; /* number of handles, mappings, and calls that may add one */
 };
 
-/* A handle of it, or a mapping at an address. */
+/* One use of the memory: a handle, or a mapping at an address. */
 struct use {
 	struct use *next;
-	CUmemGenericAllocationHandle handle; /* of a mapping: 0 */
+	CUmemGenericAllocationHandle handle; /* 0 for a mapping */
 	CUdeviceptr at;
 	size_t size;
 	struct physical *memory;
@@ -37,20 +36,21 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct use *handles, *mappings; /* under lock, the newest first */
 static uint64_t numbers;               /* given out so far; under lock */
 
-/* The caller's use of the memory goes into a list. */
+/* Adds a use of the memory, which the caller has counted, to a list. */
 static void add_use(struct use **list, struct use new)
 {
 	struct use *u = malloc(sizeof(*u));
 
+	/* The memory stays charged for ever: too much rather than too little. */
 	if (!u)
-		return; /* it stays charged: too much rather than too little */
+		return;
 	*u = new;
 	u->number = ++numbers;
 	u->next = *list;
 	*list = u;
 }
 
-/* One use less; the bytes that nobody uses any more. */
+/* Counts one use less; returns the bytes to uncharge if it was the last. */
 static uint64_t unuse(struct physical *memory)
 {
 	uint64_t bytes = memory->bytes;
@@ -71,7 +71,7 @@ static uint64_t drop_use(struct use **at)
 	return bytes;
 }
 
-/* Whatever is added from now on has a higher number. */
+/* The newest number; what is added from now on has a higher one. */
 static uint64_t newest(void)
 {
 	uint64_t number;
@@ -82,7 +82,7 @@ static uint64_t newest(void)
 	return number;
 }
 
-/* The driver is about to be asked for one use more; NULL: the memory is not counted. */
+/* Call before the driver is asked for a further use: counts it. NULL: the memory is not counted. */
 static struct physical *begin(const struct use *u)
 {
 	if (!u)
@@ -117,7 +117,7 @@ static struct physical *begin_by_address(CUdeviceptr at)
 	return memory;
 }
 
-/* The driver's answer. */
+/* After the driver's answer: adds the use to the list, or takes the count back. */
 static void end(struct shim_session *s, CUresult rc, struct use **list, struct use new)
 {
 	uint64_t bytes = 0;
@@ -146,7 +146,7 @@ static void created(CUmemGenericAllocationHandle handle, uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Memory of the host is no business of ours. */
+/* Host memory is not counted. */
 static int on_device(const CUmemAllocationProp *prop)
 {
 	return prop && prop->location.type == CU_MEM_LOCATION_TYPE_DEVICE;
@@ -219,7 +219,7 @@ SHIM_EXPORT CUresult cuMemUnmap(CUdeviceptr at, size_t size)
 	return rc;
 }
 
-/* One handle more, of what is mapped at an address. */
+/* Adds a handle of what is mapped at an address. */
 SHIM_EXPORT CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
 	struct shim_session *s = shim_session_peek();

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs say by gpushare.h; see api.h.  The daemon decides (EffiSha, section 6.4). */
+/*
+ * What programs request through gpushare.h; see api.h. The daemon decides (EffiSha, section 6.4).
+ */
 #define _GNU_SOURCE
 #include "device/shim/session/api.h"
 
@@ -15,15 +17,17 @@ SHIM_EXPORT int gpushare_shim_reset_priority(void);
 SHIM_EXPORT int gpushare_shim_critical(int step);
 SHIM_EXPORT int gpushare_shim_get_report(struct gpushare_report *report);
 
-/* One word after the other to the daemon, in the order of the calls; never held in the driver. */
+/* Requests reach the daemon one by one, in the order of the calls. Never held while the driver is
+ * called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-	int own; /* the program wants a priority: */
+	int own; /* the program has requested a priority of its own: */
 	uint32_t priority;
-	unsigned int critical; /* regions that it is in */
+	unsigned int critical; /* how many critical regions it is in */
 } request;                     /* under lock */
 
-/* Under lock: what is in force by the program's word.  1, or -1: no daemon. */
+/* Under lock: tells the daemon which priority the program requests now. Returns 1, or -1: there is
+ * no daemon. */
 static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 {
 	int own = request.own && !request.critical;
@@ -47,7 +51,8 @@ void shim_api_forked(void)
 	request.critical = 0;
 }
 
-/* Under lock, after a change.  What no daemon has heard yet it hears when it answers. */
+/* Under lock, after a change: tells the daemon. A daemon that is not there is told when it answers
+ * again. */
 static int changed(void)
 {
 	struct shim_session *s = shim_session();
@@ -69,7 +74,7 @@ int gpushare_shim_set_priority(int priority)
 
 	if (priority < 0 || priority > GPUSHARE_PRIORITY_MAX)
 		return GPUSHARE_INVALID;
-	shim_session(); /* its first greeting repeats what was said, under the lock */
+	shim_session(); /* making the session repeats the request, which takes the lock */
 	pthread_mutex_lock(&lock);
 	request.own = 1;
 	request.priority = (uint32_t)priority;
@@ -130,7 +135,7 @@ int gpushare_shim_get_report(struct gpushare_report *report)
 		.active_ns = usage.active_ns,
 		.waiting_ns = usage.waiting_ns,
 	};
-	/* The program may have been built for less, or for more, than this version has. */
+	/* The program may be built for an older or a newer version of the struct. */
 	memcpy(report, &full, full.size < sizeof(full) ? full.size : sizeof(full));
 	return GPUSHARE_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The environment's plan of evictions; see force_plan.h. */
+/* Reads the plan of evictions from the environment; see force_plan.h. */
 #define _GNU_SOURCE
 #include "device/shim/session/force_plan.h"
 
@@ -9,7 +9,7 @@
 
 #define PERIOD_MAX_MS 86400000ul
 
-/* The variable as a number of at most max: 1, or 0 if it is none. */
+/* Reads the variable as a number of at most max. Returns 1, or 0 if it is not one. */
 static int number(const char *name, uint64_t max, uint64_t *value)
 {
 	const char *text = getenv(name);
@@ -21,8 +21,8 @@ static int number(const char *name, uint64_t max, uint64_t *value)
 	return !*end && *value <= max;
 }
 
-/* The variable as a period in ms, with decimals or not (the program's locale has no say): 1, or 0
- * if it is none. */
+/* Reads the variable as a period in ms, which may have decimals whatever the program's locale.
+ * Returns 1, or 0 if it is not one. */
 static int period(const char *name, uint64_t *ns)
 {
 	const char *text = getenv(name);

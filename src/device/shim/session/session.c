@@ -15,15 +15,15 @@
 #include "device/shim/session/api.h"
 
 #define CONNECT_TIMEOUT_MS 3000
-#define GREET_TRIES 3 /* x 100 ms: the daemon may be restarting this moment */
+#define GREET_TRIES 3 /* times GREET_NAP_US: the daemon may just be restarting */
 #define GREET_NAP_US (100 * 1000)
-/* VariantMin=, until a daemon says otherwise. */
+/* VariantMin= until a daemon says otherwise. */
 #define VARIANT_MIN_NS (500 * GS_NS_PER_US)
 #define END_PATIENCE_NS (1 * GS_NS_PER_S)
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 _Atomic(struct shim_session *) shim_session_made;
-static _Atomic int unmanaged; /* decided: leave this process alone */
+static _Atomic int unmanaged; /* it is decided to leave this process alone */
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
 {
@@ -37,7 +37,7 @@ static uint32_t env_u32(const char *name, uint32_t otherwise)
 	return *end ? otherwise : (uint32_t)v;
 }
 
-/* A forked child has neither our threads nor a CUDA context: it starts anew. */
+/* A forked child has neither the shim's threads nor a CUDA context, so it starts anew. */
 static void forget_in_child(void)
 {
 	struct shim_session *s = atomic_load(&shim_session_made);
@@ -62,8 +62,8 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 {
 	struct gs_client_grant grant;
 
-	/* Meanwhile nothing is charged.  The daemon hears what is in use, and what is left of the
-	 * lease is its own again. */
+	/* No thread charges meanwhile. The daemon is told what is in use, and takes back what is
+	 * left of the lease. */
 	pthread_mutex_lock(&s->requesting);
 	if (s->page)
 		atomic_store(&s->page->lease, 0);
@@ -87,10 +87,8 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	return 0;
 }
 
-/*
- * The daemon is there and says that this process is no part of the job that
- * it names: it gets nothing of the GPU, least of all past everybody's turns.
- */
+/* The daemon is there and says that this process does not belong to the job that it names. So it
+ * gets no access to the GPU. */
 static void send_away(struct shim_session *s, const struct gs_error *err)
 {
 	shim_notice("%s: this program gets nothing of the GPU", err->text);
@@ -106,7 +104,7 @@ static void on_wait(uint64_t bytes, const char *why)
 		    (double)bytes / (big ? 1 << 30 : 1 << 20), big ? "GiB" : "MiB", why);
 }
 
-/* DaemonAbsent as it was when the step was registered: no daemon may be there to say it. */
+/* DaemonAbsent= as it was when the step was registered, since no daemon may be there to say it. */
 static uint32_t configured_absent(void)
 {
 	static const char *const words[GS_ABSENT_COUNT] = GS_ABSENT_WORDS;
@@ -130,8 +128,8 @@ void shim_session_say_absent(const struct shim_session *s)
 		shim_notice("gpushared is not there: this program runs unmanaged until it answers");
 }
 
-/* Whoever was told to wait for memory may not begin without it, nor who is to wait for the daemon
- * without that. */
+/* A program that was told to wait for memory, or with DaemonAbsent=wait, must not begin without the
+ * daemon. */
 static int greet_again(const struct shim_session *s, int tries)
 {
 	return tries < GREET_TRIES || s->absent == GS_ABSENT_WAIT || gs_client_waits(s->client);
@@ -153,7 +151,7 @@ static void greet(struct shim_session *s, struct gs_error *err)
 	shim_session_say_absent(s);
 }
 
-/* A session with the daemon at `socket`, or, if that is NULL, with none ever (force.h). */
+/* Makes a session with the daemon at `socket`; NULL: without any daemon (launch/force.h). */
 static struct shim_session *make(const char *socket, struct shim_force_plan force)
 {
 	struct gs_client_options options = {
@@ -174,7 +172,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		goto fail;
 	pthread_mutex_init(&s->requesting, NULL);
 	s->alone = !socket;
-	s->variant_min_ns = s->alone ? 0 : VARIANT_MIN_NS; /* the daemon says it */
+	s->variant_min_ns = s->alone ? 0 : VARIANT_MIN_NS; /* the daemon sends its value */
 	s->force = force;
 	if (socket) {
 		s->absent = configured_absent();
@@ -187,7 +185,7 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 		gs_page_store(s->page->grant, s->alone);
 	}
 	if (shim_upcalls->session_begins(s) < 0) {
-		gs_fail(&err, "it can have no thread more");
+		gs_fail(&err, "cannot start a thread; see ulimit -u");
 		goto fail;
 	}
 	return s;
@@ -207,7 +205,8 @@ int shim_in_vain(uint64_t since_ns)
 
 struct shim_session *shim_session(void)
 {
-	static int at_fork, at_exit; /* registered; a child may have the first of them alone */
+	/* whether they are registered; a forked child may have the first without the second */
+	static int at_fork, at_exit;
 	struct shim_session *s = shim_session_peek();
 	const char *socket;
 	struct shim_force_plan force = { 0 };
@@ -217,8 +216,8 @@ struct shim_session *shim_session(void)
 	pthread_mutex_lock(&making);
 	s = atomic_load(&shim_session_made);
 	if (!s && !unmanaged) {
-		/* First: a session may wait for its daemon for long, and another thread may fork
-		 * meanwhile. */
+		/* Register this first: making a session may wait for the daemon for long, and
+		 * another thread may fork meanwhile. */
 		if (!at_fork) {
 			at_fork = 1;
 			pthread_atfork(NULL, NULL, forget_in_child);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * This process as a client of gpushared: one session per process, made on
- * the first call that matters, made anew in a forked child.
- */
+/* This process as a client of gpushared. There is one session per process, made at the first call
+ * that needs it, and made anew in a forked child. */
 #ifndef GPUSHARE_SHIM_SESSION_H
 #define GPUSHARE_SHIM_SESSION_H
 
@@ -14,57 +12,62 @@
 #include "gpushare/client/client.h"
 
 struct shim_session {
-	/* What launches read. */
+	/* Read by launches. */
 	_Alignas(SHIM_LINE) struct gs_page *page;
-	int alone;               /* there is to be no daemon: the agent plays it (force_plan.h) */
-	_Atomic int connected;   /* a daemon manages us */
+	int alone;               /* there will be no daemon; the agent plays it (force_plan.h) */
+	_Atomic int connected;   /* a daemon manages this process */
 	_Atomic uint32_t absent; /* enum gs_absent */
 	_Atomic uint32_t signal; /* enum gs_signal */
-	_Atomic uint64_t variant_min_ns; /* a longer kernel is worth a variant; 0: any, at once */
-	_Atomic uint32_t machine_code;   /* enum gs_machine_code */
-	_Atomic uint32_t one_context;    /* 1: all clients of the GPU share one context (MPS) */
-	int sent_away; /* refused at first sight: no launches, no memory, no second try */
+	/* a kernel that takes longer is worth a variant; 0: every kernel is, at once */
+	_Atomic uint64_t variant_min_ns;
+	_Atomic uint32_t machine_code; /* enum gs_machine_code */
+	_Atomic uint32_t one_context;  /* 1: all clients of the GPU share one context (MPS) */
+	/*
+	 * refused at the first connection: gets no launches and no memory, and does not try again
+	 */
+	int sent_away;
 	struct gs_client *client;
-	struct shim_force_plan force; /* alone: it evicts by this */
-	/* What changes. */
-	_Alignas(SHIM_LINE) _Atomic uint64_t
-		used;                    /* bytes of device memory that this process holds */
-	_Atomic uint64_t reservation;    /* 0: not known */
-	_Atomic uint64_t context_memory; /* what a CUDA context is charged with */
-	_Atomic uint32_t kernels;        /* numbers given out */
-	int refused;                     /* by the daemon that answered last */
+	struct shim_force_plan force; /* the plan of evictions, if `alone` */
+	/* Fields that change. */
+	/* bytes of device memory that this process has in use */
+	_Alignas(SHIM_LINE) _Atomic uint64_t used;
+	_Atomic uint64_t reservation;    /* bytes; 0: not known */
+	_Atomic uint64_t context_memory; /* bytes that a CUDA context is charged with */
+	_Atomic uint32_t kernels;        /* how many kernel numbers have been given out */
+	/* the last daemon that answered has refused this process */
+	int refused;
 	_Atomic int stopping;
-	pthread_mutex_t requesting; /* whoever asks the daemon for memory, and a new HELLO */
+	/* held while the daemon is asked for memory, and during a new HELLO */
+	pthread_mutex_t requesting;
 };
 
-/* NULL: this process is not gpushare's (neither GPUSHARE_SOCKET nor force_plan.h), leave it alone.
- */
+/* The session, which is made if there is none yet. NULL: leave this process alone, since it has
+ * neither GPUSHARE_SOCKET nor a plan of evictions (force_plan.h), or no session could be made. */
 struct shim_session *shim_session(void);
 
-/* The session if there is one already; never makes one. */
+/* The session if there is one already, else NULL; never makes one. */
 extern _Atomic(struct shim_session *) shim_session_made SHIM_HOT;
 static inline struct shim_session *shim_session_peek(void)
 {
 	return atomic_load_explicit(&shim_session_made, memory_order_acquire);
 }
 
-/* Nobody will give this program a turn again (DaemonAbsent=fail); the agent itself makes the next
- * connection. */
+/* With DaemonAbsent=fail and no daemon, this program gets no time slice until the agent has
+ * connected to one. */
 static inline int shim_session_forsaken(const struct shim_session *s)
 {
 	return !s->connected && s->absent == GS_ABSENT_FAIL;
 }
 
-/*
- * Has it been waited for in vain, since then (ns)?  The process ends and somebody, such as the
- * agent, is in the driver for good: its end waits for that a second at most.
- */
+/* Should a wait that began at since_ns be given up? Yes, if the process is ending: a thread such as
+ * the agent may be inside the driver for good, so the end waits for it for a second at most. */
 int shim_in_vain(uint64_t since_ns);
 
-/* To the user, once: no daemon answers, and what this program does now. */
+/* Tells the user, once, that no daemon answers and what this program does now. */
 void shim_session_say_absent(const struct shim_session *s);
 
-/* (Re)connect once; 0, or -1.  Only the session's maker and the agent call it. */
+/* Connects or reconnects once. Returns 0, or -1 with the reason. Only the thread that makes the
+ * session and the agent call it. */
 int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error *err);
 
 #endif

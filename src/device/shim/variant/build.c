@@ -18,20 +18,21 @@
 #include "device/shim/memory/local.h"
 #include "device/shim/variant/recipe.h"
 
-/* So many kernels may wait for their variants. */
+/* How many kernels may wait for their variants. */
 #define WANTED_MAX 256
 #define NICENESS 19
-/* The thread rests as long as it has worked, at most so long: half a processor is what it may take.
- */
+/* The thread rests as long as it has worked, and at most this long, so that it takes at most half a
+ * processor. */
 #define REST_MAX_NS (2 * GS_NS_PER_S)
-/* So long it is waited for that no kernel is held. */
+/* How long to wait for a moment when no preemptible kernel is out. */
 #define QUIET_NS GS_NS_PER_S
 #define OTHERS_NAP_NS (50 * GS_NS_PER_US)
 
 struct wanted {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
-	const struct shim_time *time; /* of the launches that are long; NULL: they are the first */
+	/* the times of the long launches; NULL: this is the first launch */
+	const struct shim_time *time;
 	uint64_t takes_ns;
 	struct shim_seen seen;
 };
@@ -63,7 +64,9 @@ static CUresult load_module(CUmodule *module, const struct shim_made *made)
 		module, made->bytes, made->is_ptx && made->max_registers ? 1 : 0, &option, &value);
 }
 
-/* Its context is current and the barrier closed.  NULL: the driver does not take it. */
+/*
+ * The context must be current and the barrier closed. NULL: the driver does not accept the variant.
+ */
 static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *made)
 {
 	struct shim_variant *v = calloc(1, sizeof(*v));
@@ -75,13 +78,13 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 		rc = REAL(cuModuleGetFunction)(&v->f, v->module, r->kernel->code->name);
 		if (rc == CUDA_SUCCESS)
 			rc = REAL(cuFuncLoad)(v->f);
-		if (rc == CUDA_ERROR_NOT_SUPPORTED) /* a driver that loads all at once */
+		if (rc == CUDA_ERROR_NOT_SUPPORTED) /* a driver without lazy loading */
 			rc = CUDA_SUCCESS;
 		if (rc != CUDA_SUCCESS)
 			REAL(cuModuleUnload)(v->module);
 	}
 	if (rc != CUDA_SUCCESS) {
-		shim_log("kernel %s: the driver does not take its variant: %d",
+		shim_log("kernel %s: the driver refuses its variant: error %d",
 			 r->kernel->code->name, rc);
 		free(v);
 		return NULL;
@@ -103,10 +106,8 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 	return v;
 }
 
-/*
- * Until nothing is held of itself, for a while: behind the closed barrier the program's kernels
- * would go out as written meanwhile.
- */
+/* Waits for a while until no preemptible kernel happens to be out: while the barrier is closed the
+ * program's kernels go out as written. */
 static void wait_for_quiet(const _Atomic int *over)
 {
 	static const struct timespec nap = { 0, GS_NS_PER_MS };
@@ -117,9 +118,9 @@ static void wait_for_quiet(const _Atomic int *over)
 }
 
 /*
- * It is loaded while nothing is held: the driver takes its lock for that, behind which no held
- * kernel would be launched again.  The module may go before the variant is there, and then nobody
- * sees that any more.
+ * Loads the variant while no preemptible kernel is out: the driver takes its lock for that, and an
+ * evicted kernel could not be relaunched meanwhile. If the program's module goes before the variant
+ * is ready, the variant is not used.
  */
 static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *made)
 {
@@ -171,7 +172,7 @@ static void build(struct shim_session *s, const struct wanted *w)
 
 	shim_capture_relax(&mode);
 	why = make(&r, 0, &from_cache);
-	/* What an earlier process has made an update of the driver may refuse. */
+	/* After an update the driver may refuse what an earlier process has made. */
 	if (why == PTX_REASON_REFUSED && from_cache)
 		why = make(&r, 1, &from_cache);
 	shim_capture_restore(mode);
@@ -184,7 +185,7 @@ static void build(struct shim_session *s, const struct wanted *w)
 			 (unsigned long long)((gs_clock_ns() - from) / GS_NS_PER_US),
 			 from_cache ? ", from the cache" : "");
 	}
-	/* Another context may want its own, and the GPU may have been busy. */
+	/* Try again later for another context, or if the GPU was only too busy. */
 	atomic_store(&k->code->build, why == PTX_REASON_NONE || why == PTX_REASON_NOT_BUILT ?
 					      SHIM_BUILD_NOT :
 					      SHIM_BUILD_OVER);
@@ -192,7 +193,8 @@ static void build(struct shim_session *s, const struct wanted *w)
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
-/* The longest one; waits until there is any.  0: it is to end. */
+/* Takes the longest kernel out of the queue; waits until there is one. Returns 0 if the thread must
+ * end. */
 static int take(struct wanted *w)
 {
 	unsigned int longest = 0;

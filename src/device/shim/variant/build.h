@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Making a kernel's variant once it pays: in the background, by one thread of low priority, the
- * longest kernel first.
- */
+/* Makes a kernel's variant once that is worth it: in the background, by one thread of low priority,
+ * the longest kernel first. */
 #ifndef GPUSHARE_SHIM_BUILD_H
 #define GPUSHARE_SHIM_BUILD_H
 
@@ -10,21 +8,21 @@
 #include "device/shim/variant/variant.h"
 
 /*
- * A launch of the kernel that takes so long (ns; 0: not known), of that shape, would have been
- * evictable if there were a variant in that context, which is current.  One is made if that pays
- * (VariantMin=): the next launch after it is ready uses it.
+ * Call when a launch of the kernel would have been evictable if a variant existed in this context,
+ * which is current. takes_ns: how long the launch takes; 0: not known. Requests a variant if that
+ * is worth it (VariantMin=); the next launch after it is ready uses it.
  */
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
 			 const struct shim_time *time, const struct shim_seen *seen,
 			 uint64_t takes_ns);
 
-/* The kernel's first launch in that context, which is current: where variants are made at once
- * (VariantMin=0), this one is. */
+/* Call at the kernel's first launch in this context, which is current. If variants are made at once
+ * (VariantMin=0), makes this one and waits for it. */
 void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
 		      const struct shim_seen *seen);
 
-/* The process ends: nothing is made any more, and nobody of ours is in the driver.  Waits for that
- * for a second at most. */
+/* The process ends: makes no more variants. Waits, for a second at most, until the thread is no
+ * longer inside the driver. */
 void shim_build_stop(void);
 
 /* In a forked child: nothing is being made. */

@@ -2,10 +2,10 @@
 /*
  * The cache of variants; see cache.h.
  *
- * An entry's name is a hash of all of its key and of this build of the shim; in it are the
+ * An entry's name is a hash of its whole key and of this build of the shim. It contains the
  * addresses that the variant was made for, its module and its description, each as a zstd frame
- * with a checksum.  Who may write there may run kernels as this user anyway, so the hash need not
- * withstand anybody.
+ * with a checksum. Anybody who may write to the directory can run kernels as this user anyway, so
+ * the hash need not withstand attacks.
  */
 #define _GNU_SOURCE
 #include "device/shim/variant/cache.h"
@@ -25,12 +25,12 @@
 
 #define MAGIC 0x33687347u
 #define LEVEL 1
-/* No part of an entry is longer: nobody would load it. */
+/* No part of an entry may be longer. */
 #define BYTES_MAX ((uint64_t)1 << 30)
 
 enum part { ADDRESSES, MADE, DESCRIPTION, PARTS };
 
-/* Before the frames. */
+/* The head of an entry, before the frames. */
 struct head {
 	uint32_t magic, sm;
 	uint64_t build[2], text, hash[2];
@@ -39,7 +39,7 @@ struct head {
 
 #define NAME_BYTES 48
 
-/* The file that this code is in: its entries are not another build's. */
+/* Identifies the file that this code is in, since entries of another build must not be used. */
 static int build_of(uint64_t build[2])
 {
 	static const char here;
@@ -53,8 +53,8 @@ static int build_of(uint64_t build[2])
 	return 0;
 }
 
-/* Multiply and fold, a lane of a hash: every bit of the product depends on every one of the word.
- */
+/* One lane of the hash: multiplies and folds, so that every bit of the result depends on every bit
+ * of the word. */
 static uint64_t stir(uint64_t h, uint64_t word, uint64_t partly)
 {
 	unsigned __int128 product = (unsigned __int128)(h ^ word) * partly;
@@ -78,7 +78,7 @@ static void stir_bytes(uint64_t h[2], const void *data, size_t len)
 	}
 }
 
-/* What the entry of this key begins with, and its name. */
+/* The head and the name of this key's entry. */
 static int head_of(struct head *head, char name[NAME_BYTES], const struct shim_cache_key *key)
 {
 	uint64_t h[2] = { UINT64_C(0x243f6a8885a308d3), UINT64_C(0x13198a2e03707344) };
@@ -93,13 +93,14 @@ static int head_of(struct head *head, char name[NAME_BYTES], const struct shim_c
 	stir_bytes(h, key->kernel, strlen(key->kernel) + 1);
 	stir_bytes(h, key->compiler, strlen(key->compiler) + 1);
 	stir_bytes(h, key->text, key->len);
-	memcpy(head->hash, h, sizeof(head->hash)); /* nothing of it in another one's place */
+	/* all of the head must match, not only the name */
+	memcpy(head->hash, h, sizeof(head->hash));
 	snprintf(name, NAME_BYTES, "%016llx%016llx.module", (unsigned long long)h[0],
 		 (unsigned long long)h[1]);
 	return 0;
 }
 
-/* The entry's head and where its frames are, if it may be this key's.  0, or -1. */
+/* Reads the entry's head and finds its frames, if the entry may be this key's. Returns 0, or -1. */
 static int read_head(const unsigned char *file, size_t len, const struct head *want,
 		     struct head *got, const unsigned char *zstd[PARTS])
 {
@@ -121,7 +122,7 @@ static int read_head(const unsigned char *file, size_t len, const struct head *w
 	return len ? -1 : 0;
 }
 
-/* The frame's contents with a NUL behind: a block of the caller's to free. */
+/* The frame's contents with a NUL behind them; the caller frees the block. */
 static void *contents(const unsigned char *zstd, size_t len, size_t bytes)
 {
 	char *data = malloc(bytes + 1);
@@ -134,7 +135,7 @@ static void *contents(const unsigned char *zstd, size_t len, size_t bytes)
 	return NULL;
 }
 
-/* Names with their NUL, each with its address behind it. */
+/* The data are names with their NUL, each followed by its address. */
 static int all_same(const char *data, size_t len, shim_cache_same_fn *same, void *user)
 {
 	for (size_t at = 0; at < len;) {
@@ -167,7 +168,7 @@ static char *describe_needs(const struct ptx_need *need, uint32_t n, uint64_t *l
 	return data;
 }
 
-/* The parts of an entry, opened. */
+/* The unpacked parts of an entry. */
 struct opened {
 	char *part[PARTS];
 };
@@ -237,13 +238,13 @@ struct ptx_transformed *shim_cache_get(const struct shim_cache_key *key, shim_ca
 	if (file)
 		t = read_entry(file, len, &head, same, user, &damaged);
 	if (damaged)
-		shim_log("cache: %s is damaged: made anew", name);
+		shim_log("cache: %s is damaged and is made again", name);
 	free(file);
 	close(dir);
 	return t;
 }
 
-/* The head, then a frame of each part; *len bytes, the caller's to free.  NULL: no memory. */
+/* The head and a frame for each part: *len bytes, which the caller frees. NULL: no memory. */
 static unsigned char *pack(struct head *head, const void *const part[PARTS], size_t *len)
 {
 	ZSTD_CCtx *z = ZSTD_createCCtx();
@@ -301,7 +302,7 @@ void shim_cache_put(const struct shim_cache_key *key, const struct ptx_need *nee
 	if (head_of(&head, name, key) == 0)
 		file = pack_entry(&head, need, nneed, t, &size);
 	if (file && size <= max) {
-		/* Room first, so that the bound holds however many write. */
+		/* Make room first, so that the bound holds even if several processes write. */
 		shim_cache_trim(dir, max - size);
 		if (shim_cache_write(dir, name, file, size) < 0)
 			shim_log("cache: %s cannot be written", name);

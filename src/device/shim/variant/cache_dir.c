@@ -20,7 +20,7 @@
 #define MAX_DEFAULT ((uint64_t)256 << 20)
 #define ENTRY_SUFFIX ".module"
 #define PART_SUFFIX ".part"
-/* Nobody writes for so long: its writer was killed. */
+/* A part that is older than this was left by a killed process. */
 #define PART_OLD_S 600
 #define FILE_MAX ((off_t)1 << 30)
 
@@ -36,7 +36,7 @@ uint64_t shim_cache_max(void)
 	return max;
 }
 
-/* Its path; NULL: none. */
+/* The directory's path; NULL: there is none. */
 static const char *path_of(char *path, size_t size)
 {
 	const char *own = secure_getenv("GPUSHARE_CACHE"), *base = secure_getenv("XDG_CACHE_HOME");
@@ -52,7 +52,7 @@ static const char *path_of(char *path, size_t size)
 	return n > 0 && (size_t)n < size && *path == '/' ? path : NULL;
 }
 
-/* The directory and the one it is in, if they are not there yet. */
+/* Makes the directory, and its parent if needed. */
 static void make(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -80,7 +80,7 @@ int shim_cache_open(void)
 	}
 	if (dir < 0)
 		return -1;
-	/* What another user may have written there would be run as this user's kernels. */
+	/* Another user's files there would run as this user's kernels. */
 	if (fstat(dir, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)))
 		return dir;
 	close(dir);
@@ -143,8 +143,8 @@ int shim_cache_write(int dir, const char *name, const void *data, size_t len)
 
 	if (!gs_file_may_have(len))
 		return -1;
-	/* Of this process and this call alone; what another boot left under that name is not
-	 * reused. */
+	/* The name is unique to this process and this call. O_EXCL keeps a file of the same name
+	 * that an earlier boot left from being reused. */
 	snprintf(part, sizeof(part), "%s.%d.%u" PART_SUFFIX, name, (int)getpid(), number++);
 	fd = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -182,7 +182,7 @@ static int ends_in(const char *name, const char *suffix)
 	return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-/* What is in the directory that is of the cache; abandoned parts go at once. */
+/* Lists the cache's files, and removes abandoned parts. */
 static size_t list(DIR *d, int dir, struct entry **out)
 {
 	time_t now = time(NULL);

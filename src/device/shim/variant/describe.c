@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels' descriptions to bytes and back; see describe.h.  32-bit words of this machine, names
- * with their NUL, padded. */
+/* Kernels' descriptions as bytes; see describe.h. They consist of 32-bit words in this machine's
+ * byte order, and of names with their NUL, padded. */
 #define _GNU_SOURCE
 #include "device/shim/variant/describe.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What of a kernel is a word, in the order of the bytes. */
+/* The fields of a kernel that are stored as words, in this order. */
 #define WORDS(W) \
 	W(transform); \
 	W(transforms); \
@@ -145,7 +145,7 @@ struct ptx_transformed *shim_undescribe(const unsigned char *data, size_t len)
 	struct reader r = { data, len };
 	uint32_t n;
 
-	/* A kernel takes more than a word: no more are believed than could be there. */
+	/* Every kernel takes more than a word, so a larger number cannot be true. */
 	if (!t || take_word(&r, &n) < 0 || n > len / 4 ||
 	    !(t->kernel = calloc((size_t)n + 1, sizeof(*t->kernel))))
 		goto fail;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The description of a transformed module's kernels as bytes, to be kept in a file. */
+/* Converts the description of a transformed module's kernels to bytes and back, for a file. */
 #ifndef GPUSHARE_SHIM_DESCRIBE_H
 #define GPUSHARE_SHIM_DESCRIBE_H
 
 #include "device/ptx/transform.h"
 
-/* The kernels of t, without the text: a block of the caller's to free, *len bytes; NULL: no memory.
- */
+/* The kernels of t as bytes, without the text: a block of *len bytes that the caller frees. NULL:
+ * no memory. */
 unsigned char *shim_describe(const struct ptx_transformed *t, size_t *len);
 
-/* The same again, with no text; for ptx_transformed_free.  NULL: these bytes describe nothing, or
- * no memory. */
+/* The reverse: kernels without a text, which the caller frees by ptx_transformed_free(). NULL: the
+ * bytes are not a valid description, or there is no memory. */
 struct ptx_transformed *shim_undescribe(const unsigned char *data, size_t len);
 
 #endif

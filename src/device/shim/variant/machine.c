@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See machine.h. */
+/* Variants made from machine code; see machine.h. */
 #define _GNU_SOURCE
 #include "device/shim/variant/machine.h"
 
@@ -10,12 +10,12 @@
 #include "device/shim/variant/machine_test.h"
 #include "device/shim/base/origin.h"
 
-/* What a guard may cost of a block's time is little above this; groups take as long. */
+/* Units are grouped until a group takes about this long. A guard may cost a little of this time. */
 #define GROUP_PS UINT64_C(20000000)
 #define GROUP_MAX 31
 
-/* What PTX could not do and machine code may: it is not there, is not the kernel's, or is not
- * understood.  What else is said of PTX holds for the kernel. */
+/* Is this a reason that concerns only the PTX: it is missing, is not this kernel's, or is not
+ * understood? Any other reason holds for the machine code as well. */
 static int leaves_it(enum ptx_reason why)
 {
 	switch (why) {
@@ -52,7 +52,8 @@ static enum ptx_reason reason_of(enum cubin_reason why)
 	}
 }
 
-/* The machine code that the driver has taken for the device; *own is to be freed.  NULL: none. */
+/* The machine code that the driver has loaded for the device; the caller frees *own. NULL: there is
+ * none. */
 static const uint8_t *find_code(const struct shim_bytes *image, uint32_t sm, size_t *len,
 				uint8_t **own)
 {
@@ -87,7 +88,7 @@ enum cubin_guard shim_machine_guard(uint64_t unit_ps, uint64_t at_once, uint8_t 
 	return *group ? CUBIN_GUARD_MAXT : CUBIN_GUARD_MAXB;
 }
 
-/* So many of its blocks does the GPU hold at once; 0: not known. */
+/* How many blocks of the kernel the GPU holds at once; 0: not known. */
 static uint64_t blocks_at_once(const struct shim_recipe *r)
 {
 	CUcontext popped;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Variants of machine code: a kernel is cut out of the cubin that the driver has taken, and a guard
- * put in front of it (device/cubin/cubin.h).
- */
+/* Variants made from machine code: a kernel is cut out of the cubin that the driver has loaded, and
+ * a guard is put in front of it (device/cubin/cubin.h). */
 #ifndef GPUSHARE_SHIM_MACHINE_H
 #define GPUSHARE_SHIM_MACHINE_H
 
@@ -20,9 +18,9 @@
 shim_recipe_other_fn shim_machine_make;
 
 /*
- * Which guard a kernel gets whose units, of which the GPU holds so many at once, take so long each
- * of the whole GPU (ps; 0: not known): *group is the logarithm of the units that are asked
- * together.
+ * Which guard a kernel gets. unit_ps: time of one of its units, ps of the whole GPU; 0: not known.
+ * at_once: how many units the GPU holds at once; 0: not known. *group: log2 of the number of units
+ * that are checked together.
  */
 enum cubin_guard shim_machine_guard(uint64_t unit_ps, uint64_t at_once, uint8_t *group);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel of our own that machine_test.h runs: a cubin of sm_90. */
+/* The kernel that machine_test.h runs: a cubin for sm_90. */
 #ifndef GPUSHARE_SHIM_MACHINE_CODE_H
 #define GPUSHARE_SHIM_MACHINE_CODE_H
 

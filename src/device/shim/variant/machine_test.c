@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See machine_test.h. */
+/* Tests guards on machine code; see machine_test.h. */
 #define _GNU_SOURCE
 #include "device/shim/variant/machine_test.h"
 
@@ -15,26 +15,26 @@
 #include "device/shim/variant/machine_code.h"
 
 #define THREADS 64
-#define GROUP 4 /* LEAVE_AT is a multiple of 16 */
+#define GROUP 4 /* must divide: SHIM_MACHINE_LEAVE_AT is a multiple of 2^GROUP */
 #define CELLS_AT GS_GUARD_BYTES
 #define CELLS_BYTES (SHIM_MACHINE_BLOCKS * sizeof(uint32_t))
 #define WAIT_NS (5 * GS_NS_PER_S)
 
 enum state { NOT_YET, UNDER_WAY, RIGHT, WRONG };
 
-/* W and the cells behind each of two launches. */
+/* The guard word W and the cells after each of the two launches. */
 struct seen {
 	uint64_t word[2];
 	uint32_t cells[2][SHIM_MACHINE_BLOCKS];
 };
 
-/* One thread at a time; no mutex, as the driver is called meanwhile (HACKING.md). */
+/* One thread at a time. Not a mutex, since the driver is called meanwhile (HACKING.md). */
 static _Atomic int taken;
-/* Of whoever has taken it: */
+/* What follows belongs to the thread that has set `taken`. */
 static enum state state;
-static struct shim_context *in; /* where it is under way */
+static struct shim_context *in; /* the context in which the test runs */
 static CUstream stream;
-static struct seen *seen;                /* pinned, of CUBIN_GUARD_COUNT guards */
+static struct seen *seen;                /* pinned; one for each of CUBIN_GUARD_COUNT guards */
 static const char *failed = "no memory"; /* what went wrong last */
 
 static const struct timespec nap = { 0, GS_NS_PER_MS / 5 };
@@ -64,7 +64,7 @@ static int launch(CUfunction f, CUdeviceptr area, const struct cubin_guarded *g,
 		  "the launch");
 }
 
-/* One launch that finds the order to leave, and one that goes on where it left. */
+/* One launch that finds the order to leave, and one that continues where the first left. */
 static int launch_twice(CUfunction f, CUdeviceptr area, const struct cubin_guarded *g,
 			struct seen *to)
 {
@@ -92,7 +92,8 @@ static int launch_twice(CUfunction f, CUdeviceptr area, const struct cubin_guard
 	return 1;
 }
 
-/* What it takes is kept: to free memory or a module the driver waits for all that runs. */
+/* The memory and the modules are kept, since the driver waits for everything that runs before it
+ * frees them. */
 static int begin(void)
 {
 	CUdeviceptr area;
@@ -142,7 +143,7 @@ static int is_right(int kind)
 	return 1;
 }
 
-/* 1: it is over; 0: not yet; -1: an error. */
+/* Waits for up to `ns`. Returns 1 if the test has ended, 0 if not yet, -1 on an error. */
 static int poll_for(uint64_t ns)
 {
 	uint64_t until = gs_clock_ns() + ns;
@@ -218,7 +219,7 @@ enum ptx_reason shim_machine_works(struct shim_context *c)
 			     PTX_REASON_NOT_BUILT;
 }
 
-/* What the parent had under way is not the child's. */
+/* A test that was under way in the parent is not under way in the child. */
 static void forked(void)
 {
 	atomic_store(&taken, 0);

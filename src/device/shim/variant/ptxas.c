@@ -27,7 +27,7 @@
 #define STACK_BYTES ((size_t)64 << 10)
 #define OPTIONS_MAX 32
 #define NAP_NS (2 * GS_NS_PER_MS)
-/* The descriptors of the child, which has no others. */
+/* The child's descriptors; it has no others. */
 #define FD_IN 3
 #define FD_OUT 4
 
@@ -62,7 +62,7 @@ const char *shim_ptxas_path(void)
 	return found[0] ? found : NULL;
 }
 
-/* Of .target: sm_90a is an architecture of its own, and only its own devices have it. */
+/* The architecture from .target: sm_90a is one of its own, for its own devices only. */
 static void architecture(char *to, size_t size, const char *text, size_t len, uint32_t sm)
 {
 	const char *target = memmem(text, len, ".target", strlen(".target"));
@@ -82,8 +82,8 @@ struct child {
 	int in, out; /* descriptors above FD_OUT */
 };
 
-/* On a stack of its own in the memory of its parent, whose thread waits until it is another
- * program. */
+/* Runs in the child, on a stack of its own but in the parent's memory; the parent's thread waits
+ * until the child has become another program. */
 static int become_ptxas(void *arg)
 {
 	static char *const environment[] = { (char *)(uintptr_t) "PATH=/usr/bin:/bin",
@@ -107,7 +107,8 @@ static int become_ptxas(void *arg)
 	_exit(127);
 }
 
-/* Its end tells nobody (no SIGCHLD), and wait() without __WALL does not see it.  -1 with errno. */
+/* Starts the child. Its end sends no SIGCHLD, and wait() without __WALL does not see it. Returns -1
+ * with errno on failure. */
 static pid_t start(struct child *c)
 {
 	char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -125,7 +126,7 @@ static pid_t start(struct child *c)
 	return pid;
 }
 
-/* 0: it has ended well. */
+/* Returns 0 if the child has ended successfully. */
 static int wait_for(pid_t pid, const _Atomic int *stop)
 {
 	static const struct timespec nap = { 0, NAP_NS };
@@ -174,7 +175,7 @@ static void *read_all(int fd, size_t *len)
 	return data;
 }
 
-/* Descriptors that the child's own do not overwrite. */
+/* Makes a file in memory, with a descriptor that the child's own do not overwrite. */
 static int memory_file(const char *name)
 {
 	int low = memfd_create(name, MFD_CLOEXEC), fd;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a module's image to a variant's module; see recipe.h. */
+/* Makes a variant's module from a module's image; see recipe.h. */
 #define _GNU_SOURCE
 #include "device/shim/variant/recipe.h"
 
@@ -13,26 +13,25 @@
 #include "device/shim/base/origin.h"
 #include "device/shim/variant/ptxas.h"
 
-/* The forms that the launch path knows. */
+/* The transforms that the launch room can launch. */
 #define TRANSFORMS \
 	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) | \
 	 PTX_TRANSFORMS_ALONE)
 
-/* A kernel's PTX under way. */
+/* The PTX of one kernel while it is processed. */
 struct work {
 	const struct shim_recipe *r;
 	struct shim_ptx ptx;
-	CUmodule module;      /* the program's, with the variables; NULL: it has none here */
+	/* the program's module, which has the variables; NULL: it is not loaded here */
+	CUmodule module;
 	const char *compiler; /* the path of ptxas; NULL: the driver compiles */
-	char identity[512];   /* of whoever compiles, for the cache */
+	char identity[512];   /* identifies the compiler, for the cache */
 };
 
 /* ---- the program's variables ---------------------------------------------------------- */
 
-/*
- * The module and the context stay until leave(); 0: one of them is gone.  Whoever unloads the one
- * or destroys the other waits meanwhile, so nothing is compiled in between.
- */
+/* Keeps the module and the context until leave(); returns 0 if one of them is gone. A thread that
+ * unloads or destroys one of them waits meanwhile, so nothing is compiled in between. */
 static int enter(const struct work *w)
 {
 	struct shim_module *m = w->r->kernel->code->module;
@@ -115,7 +114,7 @@ static int max_registers(const char *options)
 	return at && sscanf(at, "maxrregcount%*[ =]%d", &n) == 1 && n > 0 ? n : 0;
 }
 
-/* Text that ptxas does not take the driver may: it may be the newer one. */
+/* If ptxas refuses the text, the driver may still accept it, since it may be newer. */
 static void compile(const struct work *w, struct ptx_transformed *t)
 {
 	size_t len = 0;
@@ -183,7 +182,7 @@ static enum ptx_reason make_new(struct work *w, const struct shim_cache_key *key
 	return why;
 }
 
-/* The description's kernel becomes the made one's. */
+/* Moves the transformed kernel into *made and frees the rest. */
 static void fill(const struct work *w, struct ptx_transformed *t, struct shim_made *made)
 {
 	struct ptx_kernel *k = &t->kernel[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How a variant is made of what the program's module has: from its PTX, or from its machine code.
+ * Making a variant from what the program's module contains: from its PTX, or from its machine code.
  */
 #ifndef GPUSHARE_SHIM_RECIPE_H
 #define GPUSHARE_SHIM_RECIPE_H
@@ -9,26 +9,26 @@
 
 /* How the kernel was launched when its variant was asked for; zeros where that is not known. */
 struct shim_seen {
-	uint32_t threads, shared; /* of a block: how many, and bytes of dynamic shared memory */
-	uint32_t cluster;         /* blocks of a cluster, if the launch said so */
+	uint32_t threads, shared; /* threads of a block; dynamic shared memory of a block, bytes */
+	uint32_t cluster;         /* blocks of a cluster, if the launch had clusters */
 };
 
-/* What a variant is made of; it is the context's device that runs it. */
+/* What a variant is made from, for the context's device. */
 struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
-	const struct shim_time *time; /* what it takes as written; NULL: not known */
-	uint32_t sm;                  /* the device's compute capability, 90: 9.0 */
+	const struct shim_time *time; /* time of the kernel as written; NULL: not known */
+	uint32_t sm;                  /* the device's compute capability; 90 for 9.0 */
 	struct shim_seen seen;
-	const _Atomic int *stop; /* not 0: whoever makes it is to give up */
+	const _Atomic int *stop; /* becomes nonzero when making it must be given up */
 };
 
-/* A module with one kernel, the variant, under the kernel's name. */
+/* A module that contains only the variant, under the kernel's name. */
 struct shim_made {
-	void *bytes; /* machine code, or PTX that the driver is to compile */
+	void *bytes; /* machine code, or PTX for the driver to compile */
 	size_t len;
 	int is_ptx;
-	int max_registers; /* of PTX: what the driver's compiler is to be told; 0: nothing */
+	int max_registers; /* for PTX: the limit to tell the driver's compiler; 0: none */
 	int from_cache;
 	enum ptx_transform_kind transform;
 	struct shim_layout params;
@@ -36,16 +36,16 @@ struct shim_made {
 };
 
 /*
- * PTX_REASON_NONE: it is made, and to be freed by shim_made_free().  Otherwise why it cannot be.
- * fresh: do not take what an earlier process has made.  The driver is asked for addresses; nothing
- * is loaded.
+ * Makes a variant. Returns PTX_REASON_NONE with *made, which the caller frees by shim_made_free(),
+ * or the reason why it cannot be made. fresh: do not use the cache. Asks the driver for addresses
+ * of variables, but loads nothing.
  */
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made);
 
 /*
- * Another way than from PTX, which adds itself as the library is loaded (machine.c): it is asked
- * where that gives none, and told why.  Returns as shim_recipe_make(); `why` where it is not for it
- * to say.
+ * Another way to make a variant than from PTX. It registers itself when the library is loaded
+ * (machine.c), and is called with the reason why PTX gave no variant. Returns as shim_recipe_make()
+ * does, or `why` itself if it did not try.
  */
 struct shim_bytes;
 typedef enum ptx_reason shim_recipe_other_fn(const struct shim_recipe *r,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* See transforms.h. */
+/* The table of transforms; see transforms.h. */
 #define _GNU_SOURCE
 #include "device/shim/variant/transforms.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a launch does differently for each transform: one table of operations for each,
- * persistent.c and guarded.c.  Streams, slots, order, channels and the
+ * What a launch does differently for each transform: a table of operations each, in
+ * launch/persistent.c and launch/guarded.c. Streams, slots, critical sections, channels and the
  * agent's part are the same for all of them.
  */
 #ifndef GPUSHARE_SHIM_TRANSFORMS_H
@@ -14,59 +14,59 @@ struct shim_context;
 struct shim_launch;
 struct shim_session;
 
-/* How a kernel that runs is told to leave: a word of 32 bits in device memory. */
+/* How a running kernel is told to leave: by a word of 32 bits in device memory. */
 struct shim_signal {
 	CUdeviceptr word;
 	uint32_t stay, leave; /* its values */
-	uint32_t *image;      /* what it is, as far as the host wrote it; accessed atomically */
-	CUdeviceptr counter;  /* 64 bits: units let in so far, for force.c */
+	uint32_t *image;      /* the word's value as the host wrote it; accessed atomically */
+	CUdeviceptr counter;  /* a word of 64 bits: units that have begun so far, for force.c */
 };
 
 struct shim_transform {
-	uint32_t param_bytes; /* of the parameter behind the program's own */
-	/* A proxy that has not helped within a while may not be there: the agent tells as well. */
+	uint32_t param_bytes; /* size of the parameter behind the program's own */
+	/* The proxy may not exist, so if it has not reacted for a while the agent gives the order
+	 * as well. */
 	int doubtful_proxy;
 
-	/*
-	 * Can its launches go out in this context?  1; -1: never.  0: something must be loaded
-	 * first, for which the caller closes the barrier and calls again with `closed` 1.
-	 */
+	/* Can its launches go out in this context? Returns 1; -1: never; 0: something must be
+	 * loaded first, and then the caller closes the barrier and calls again with `closed` 1. */
 	int (*equip)(struct shim_context *c, int closed);
 
-	/* Can its grid be passed on? */
+	/* Can a launch with this grid be transformed? */
 	int (*fits)(struct shim_launch *l);
 
-	/*
-	 * The launch's own parameter into l->as.packed, and into l->as.write what must be written
-	 * before it goes out first.  It has been counted as a blocked stream by then.
-	 */
+	/* Writes the transform's parameter into l->as.packed, and collects in l->as.write what must
+	 * be written before the first launch. The stream has been counted as blocked before. */
 	void (*prepare)(const struct shim_session *s, struct shim_launch *l);
 
-	/* Enqueue the variant and what belongs to it, first or again; the context is current. */
+	/* Enqueues the variant and what belongs to it, the first time or again; the context must be
+	 * current. */
 	CUresult (*launch)(struct shim_launch *l, CUstream stream);
 
+	/* Fills in how this launch is told to leave. */
 	void (*signal)(const struct shim_launch *l, struct shim_signal *to);
 
-	/* Before a relaunch, in the context's relaunch stream: it goes on where it left. */
+	/* Call before a relaunch: enqueues in the context's relaunch stream what makes it continue
+	 * where it left. */
 	CUresult (*resume)(const struct shim_session *s, struct shim_launch *l);
 
-	/* It did not go out, and what l->as.write has may not have been written. */
+	/* The launch did not go out, so what l->as.write has may not have been written. */
 	void (*forget)(struct shim_launch *l);
 
-	/* How long it runs before it heeds an order at all, ns. */
+	/* How long it runs before it obeys an order, ns. */
 	uint64_t (*deaf_ns)(const struct shim_launch *l);
 
 	/* How long the block-tasks that have not begun take to leave, ns. */
 	uint64_t (*skip_ns)(const struct shim_launch *l);
 };
 
-/* Each adds itself as the library is loaded. */
+/* Each transform registers itself when the library is loaded. */
 void shim_transform_add(enum ptx_transform_kind kind, const struct shim_transform *transform);
 
-/* NULL: the shim launches no variants of it. */
+/* The transform of that kind; NULL: the shim does not launch variants of it. */
 const struct shim_transform *shim_transform_of(enum ptx_transform_kind kind);
 
-/* Append a write of 32 or 64 bits to op[n], and return n + 1. */
+/* Adds a write of 32 or 64 bits as op[n], and returns n + 1. The caller provides the room. */
 unsigned int shim_write_op(CUstreamBatchMemOpParams *op, unsigned int n, int bits, CUdeviceptr at,
 			   uint64_t value);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Kernels' variants in contexts; see variant.h. */
+/* The variants of kernels in each context; see variant.h. */
 #define _GNU_SOURCE
 #include "device/shim/variant/variant.h"
 
@@ -11,11 +11,11 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/session/session.h"
 
-/* So much longer than as written a variant may take while somebody waits for the GPU, and while
- * nobody does: parts of 100. */
+/* How much longer than the kernel as written a variant may take, percent: while another client
+ * waits for the GPU, and while none does. */
 #define COST_URGENT 150
 #define COST_CALM 103
-/* No kernel has more parameters: they have 32,764 bytes at most (CUDA 12.1). */
+/* No kernel has more parameters: they have at most 32,764 bytes (CUDA 12.1). */
 #define PARAMS_MAX 32764
 
 void shim_variant_free(struct shim_variant *v)
@@ -44,7 +44,7 @@ void shim_variant_add(struct shim_code *code, struct shim_variant *v)
 
 /* ---- variants that the program has brought ------------------------------------------- */
 
-/* The kernel of that name beside it in its module; NULL: there is none. */
+/* The kernel of that name in the same module; NULL: there is none. */
 static CUfunction function_beside(const struct shim_kernel *k, const char *name)
 {
 	const struct shim_module *m = k->code->module;
@@ -62,7 +62,7 @@ static CUfunction function_beside(const struct shim_kernel *k, const char *name)
 	return rc == CUDA_SUCCESS ? f : NULL;
 }
 
-/* The parameters as the driver has them: the program's, and behind them the transform's. */
+/* Reads the parameters from the driver: the program's, and behind them the transform's. */
 static int layout_of(struct shim_layout *to, CUfunction f, enum ptx_transform_kind kind)
 {
 	size_t offset = 0, size = 0;
@@ -91,7 +91,7 @@ static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transfo
 {
 	CUfunction f = NULL;
 	struct shim_variant *v;
-	char *name; /* templates give names of several thousand characters */
+	char *name; /* C++ templates give names of several thousand characters */
 
 	if (asprintf(&name, "%s%s", k->code->name, ptx_transform_suffix(kind)) < 0)
 		return 0;
@@ -104,7 +104,7 @@ static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transfo
 	v->f = f;
 	v->transform = kind;
 	v->made_of = GS_MADE_OF_PROGRAM;
-	/* Machine code does not say whether it needs that. */
+	/* Machine code does not tell whether it needs whole warps, so assume that it does. */
 	v->whole_warps = kind == PTX_TRANSFORM_PERSISTENT;
 	v->local_bytes = shim_local_bytes(f);
 	if (layout_of(&v->params, f, kind) < 0) {
@@ -124,14 +124,15 @@ void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
 
 /* ---- what the program sets on a kernel ------------------------------------------------ */
 
-/* What it has otherwise than a new function has; a number's largest value is what counts. */
+/* The attributes that may differ from those of a new function; the largest value is the one that
+ * counts. */
 static const CUfunction_attribute settings[] = {
 	CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
 	CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
 	CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
 };
 
-/* Of a library's kernel it may have been set on the kernel or on its function. */
+/* For a library's kernel the program may have set it on the kernel or on its function. */
 static int value_of(const struct shim_kernel *k, CUfunction_attribute attribute, CUdevice device)
 {
 	int of_function = -1, of_kernel = -1;
@@ -157,7 +158,7 @@ void shim_variant_take_settings(const struct shim_kernel *k, const struct shim_v
 		REAL(cuFuncSetCacheConfig)(v->f, (CUfunc_cache)k->code->cache_config);
 }
 
-/* In the variant's context; each knows its functions only while it is current. */
+/* Calls `call` in the variant's context, since each context knows only its own functions. */
 static void in_its_context(struct shim_variant *v, void (*call)(struct shim_variant *v, void *user),
 			   void *user)
 {
@@ -210,8 +211,8 @@ static void unload(struct shim_variant *v, void *unused)
 	REAL(cuModuleUnload)(v->module);
 }
 
-/* Those of modules that are gone.  The records stay: a launch that is over may still be looked at.
- */
+/* The variants of unloaded modules. Their records stay, since launches that have ended may still be
+ * inspected. */
 static _Atomic(struct shim_variant *) unloaded;
 
 static void keep_record(struct shim_variant *v)

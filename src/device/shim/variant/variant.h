@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Preemptible variants of kernels, each for one context, as launches and what sets a kernel's
- * attributes see them.  build.h makes them.  A variant is complete once it can be found, and stays
- * until its kernel's module goes.
+ * Preemptible variants of kernels, each for one context, as they look to launches and to calls that
+ * set a kernel's attributes. build.h makes them. A variant is complete once it can be found, and
+ * stays until its kernel's module is unloaded.
  */
 #ifndef GPUSHARE_SHIM_VARIANT_H
 #define GPUSHARE_SHIM_VARIANT_H
@@ -11,15 +11,16 @@
 #include "device/shim/context/context.h"
 #include "device/shim/kernel/kernels.h"
 
-/* Where in the parameter block what lies: the program's parameters, and ours. */
+/* Where the parameters lie in the parameter block: the program's, and the transform's. */
 struct shim_layout {
-	uint32_t nparam;     /* of the program's */
-	uint32_t *offset;    /* of each, bytes */
+	uint32_t nparam;     /* number of the program's parameters */
+	uint32_t *offset;    /* of each parameter, bytes */
 	uint32_t *size;      /* bytes */
-	uint32_t ctl_offset; /* of the control block's address, or the guard */
+	uint32_t ctl_offset; /* where the address of the control block, or the guard, lies */
 };
 
-/* What launches of the same shape take as written and as the variant, ps per block-task. */
+/* Time per block-task of launches with the same block dimensions, as written and as the variant,
+ * ps. */
 struct shim_cost {
 	_Atomic uint32_t dims; /* shim_dims(); 0: nothing is known */
 	_Atomic uint64_t written_ps, variant_ps;
@@ -29,22 +30,23 @@ struct shim_variant {
 	struct shim_variant *next;     /* of the same kernel */
 	struct shim_variant *unloaded; /* the next one whose module is gone */
 	struct shim_context *ctx;
-	CUmodule module; /* ours to unload; NULL: the variant is one of the program's own module */
+	/* to be unloaded by the shim; NULL: the variant is part of the program's own module */
+	CUmodule module;
 	CUfunction f;
 	enum ptx_transform_kind transform;
 	struct shim_layout params;
-	uint8_t by_cluster;   /* guarded: it asks by cluster, not by block... */
-	uint8_t group;        /* ...and by 2^group of them (device/ptx/guard.h) */
-	uint8_t whole_warps;  /* it wants blocks whose warps are rows of threads (transform.h) */
+	uint8_t by_cluster;   /* guarded: blocks are checked by cluster, not one by one... */
+	uint8_t group;        /* ...and in groups of 2^group of them (device/ptx/guard.h) */
+	uint8_t whole_warps;  /* it needs blocks whose warps are rows of threads (transform.h) */
 	uint8_t made_of;      /* enum gs_made_of */
-	uint32_t local_bytes; /* local memory of a thread */
-	/* The last occupancy that was asked for: block threads, dynamic shared, blocks per SM
-	 * (request.c). */
+	uint32_t local_bytes; /* local memory per thread, bytes */
+	/* The last occupancy that was queried: threads of a block, dynamic shared memory, blocks
+	 * per SM (request.c). */
 	_Atomic uint64_t occupancy;
 	struct shim_cost cost;
 };
 
-/* The kernel's in that context, or NULL. */
+/* The kernel's variant in that context, or NULL. */
 static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 						   const struct shim_context *c)
 {
@@ -55,34 +57,33 @@ static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 	return v;
 }
 
-/* Launches of the kernel use v from now on; v belongs to the kernel then. */
+/* Makes launches of the kernel use v from now on; v then belongs to the kernel. */
 void shim_variant_add(struct shim_code *code, struct shim_variant *v);
-void shim_variant_free(struct shim_variant *v); /* one that has not been added; NULL is fine */
+/* only for one that has not been added; NULL is fine */
+void shim_variant_free(struct shim_variant *v);
 
-/*
- * The kernel's module has been made with the variant in it (gpushare-nvcc)?  Then it is the
- * kernel's in this context, which is current, from now on.
- */
+/* If the program's own module contains a variant of the kernel (gpushare-nvcc), uses that one in
+ * this context, which must be current. */
 void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c);
 
-/* What the program has set on the kernel so far holds for its variant.  The context is current. */
+/* Applies to the variant what the program has set on the kernel so far. The context must be
+ * current. */
 void shim_variant_take_settings(const struct shim_kernel *k, const struct shim_variant *v);
 
-/* What it sets from now on. */
+/* Applies to all variants of the kernel what the program sets on it now. */
 void shim_variants_set(const struct shim_code *code, CUfunction_attribute attribute, int value);
 void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
 
-/* A module or library is about to be unloaded, and nothing is held: its kernels' variants go. */
+/* A module or library is about to be unloaded, and no preemptible kernel is out: removes the
+ * variants of its kernels. */
 void shim_variants_unloaded(const void *module);
 
-/*
- * A launch of that shape, undisturbed, took so long per block-task; v NULL: as written, in that
- * context.
- */
+/* Notes that an undisturbed launch with these block dimensions took `ps` per block-task, as written
+ * or as the variant in context c. */
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps);
 
-/* Is it worth launching?  urgent: somebody waits for the GPU. */
+/* Is the variant worth launching? urgent: another client waits for the GPU. */
 int shim_variant_pays(const struct shim_variant *v, int urgent);
 
 #endif

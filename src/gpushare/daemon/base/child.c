@@ -9,13 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* In the child: only the socket stays. */
+/* In the child: closes all descriptors but the socket. */
 static void only_socket(int sock)
 {
 	int null = open("/dev/null", O_RDWR);
 
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		dup2(null, fd); /* its errors come back as answers */
+		dup2(null, fd); /* the child reports errors in its answers */
 	dup2(sock, 3);
 	for (int fd = 4; fd < 65536; fd++)
 		if (close(fd) < 0 && fd > 4096)

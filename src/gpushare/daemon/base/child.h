@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A forked process of the daemon that does what may block, behind a socket pair. */
+/* Helper processes: forked from the daemon to do what may block, and connected to it by a socket
+ * pair. */
 #ifndef GPUSHARE_DAEMON_CHILD_H
 #define GPUSHARE_DAEMON_CHILD_H
 
 #include <sys/types.h>
 
 /*
- * Fork.  The child has nothing of the daemon's but its end of the socket
- * (SOCK_SEQPACKET) and ends when body returns; dies: it is killed when the
- * daemon dies, else it only sees the socket's end.  Returns our end, or -1;
- * *pid is 0 then.
+ * Forks a child that calls body(sock, arg) and ends when it returns. Of the daemon's descriptors
+ * the child keeps only its end of the socket (SOCK_SEQPACKET). dies: the child is killed when the
+ * daemon dies; otherwise it only sees the end of the socket. Returns the daemon's end, which the
+ * caller closes, or -1, and then *pid is 0.
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reading from a connection, dispatching by type, ending it; see connection.h. */
+/* Reads from connections, dispatches messages by type, and closes connections; see connection.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/connection.h"
 
@@ -17,13 +17,13 @@
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/proc.h"
 
-/* Messages taken from one connection before the others get their turn. */
+/* How many messages of one connection are handled before the others get their turn. */
 #define MESSAGES_PER_STEP 32
-/* Messages read from a connection whose process has ended. */
+/* How many messages are read from a connection whose process has ended. */
 #define LAST_MESSAGES 512
 
 #define LISTENERS_MAX 8
-/* How long somebody may take to read the next piece of a text. */
+/* How long the peer may take to read the next piece of a text. */
 #define READ_PATIENCE_S 5
 
 struct gs_connection_text {
@@ -33,7 +33,7 @@ struct gs_connection_text {
 };
 
 static gs_handler *const *handlers;
-static gs_connection_listener *listeners[LISTENERS_MAX]; /* up to the first NULL */
+static gs_connection_listener *listeners[LISTENERS_MAX]; /* the first NULL ends the list */
 
 void gs_connections_serve(gs_handler *const *table)
 {
@@ -72,7 +72,7 @@ int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refus
 	vsnprintf(msg.refused.reason, sizeof(msg.refused.reason), fmt, ap);
 	va_end(ap);
 	gs_complain("%s: refused: %s", conn->who, msg.refused.reason);
-	gs_msg_send(conn->fd, &msg, -1); /* it is closed in any case: one line is enough */
+	gs_msg_send(conn->fd, &msg, -1); /* it is closed in any case, and one log line is enough */
 	return -1;
 }
 
@@ -127,7 +127,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Send what the socket takes; wait for room for the rest. */
+/* Sends what the socket accepts, and waits for room for the rest. */
 static int continue_text(struct gs_connection *conn)
 {
 	static const struct timeval patience = { READ_PATIENCE_S, 0 };
@@ -219,8 +219,8 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* What it said before is still worth reading; a child that has the socket may go on for
-	 * ever. */
+	/* Messages that it sent before are still handled, but only so many: a child that has the
+	 * socket may send for ever. */
 	for (int i = 0; i < LAST_MESSAGES && handle_one(conn) == 0; i++)
 		;
 	gs_connection_close(conn);
@@ -228,7 +228,8 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 
 void gs_connection_watch_process(struct gs_connection *conn)
 {
-	int fd = (int)syscall(SYS_pidfd_open, conn->pid, 0); /* close-on-exec by itself */
+	/* a pidfd is close-on-exec by default */
+	int fd = (int)syscall(SYS_pidfd_open, conn->pid, 0);
 
 	if (fd < 0)
 		return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One connection.  A connection is nobody in particular until a message says what
- * it wants: HELLO makes it a client, REGISTER a slurmstepd, LOCAL the owner
- * of a step of its own, QUERY somebody who asks.  Who it is comes from
- * SO_PEERCRED, never from what it says.
+ * One connection. Its role is set by its first message: HELLO makes it a client, REGISTER a
+ * slurmstepd, LOCAL the owner of a step of its own, and QUERY a tool that asks for information. Its
+ * user and process come from SO_PEERCRED, never from what it says.
+ *
+ * All functions need the loop's lock (event.h).
  */
 #ifndef GPUSHARE_DAEMON_CONN_H
 #define GPUSHARE_DAEMON_CONN_H
@@ -15,17 +16,18 @@
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/proto/msg.h"
 
-/* What is known of a client, a connection that has said HELLO. */
+/* What is known of a client, which is a connection that has sent HELLO. */
 struct gs_registration {
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
-	uint64_t counted; /* its launches that are in the step's figures, as those were last */
-	int stopped;      /* its process, as the arbiter was told */
-	int has_priority_request; /* it wants a priority of its own (priority_request.h): */
+	/* how many of its launches the step's figures included when those were last copied */
+	uint64_t counted;
+	int stopped;              /* its process is stopped, as the arbiter was last told */
+	int has_priority_request; /* it has requested a priority of its own (priority_request.h): */
 	int32_t priority_request;
-	struct gs_driver_use
-		*driver;        /* what the driver says it has (memory_check.h); NULL: not known */
+	/* memory that the driver says it has (memory_check.h); NULL: not known */
+	struct gs_driver_use *driver;
 	uint64_t terminated_ns; /* when MPS was last told to end it; 0: never */
 	uint64_t killed_ns;     /* when its process was last killed; 0: never */
 };
@@ -38,17 +40,18 @@ struct gs_connection {
 	uint64_t id;
 	uid_t uid;
 	pid_t pid;
-	uint64_t start; /* of that process; 0: it is gone already */
+	uint64_t start; /* start time of that process (proc.h); 0: it had already ended */
 	char who[96];   /* "job 12.0 uid 1000 pid 4711" */
 	int pidfd;      /* -1: only its socket tells when it ends */
 	struct event *ended;
-	struct gs_connection_text *text; /* an answer of several packets that is being sent; NULL */
+	/* an answer of several packets that is being sent; NULL: none */
+	struct gs_connection_text *text;
 
 	/* A client: */
 	struct gs_step *step;
 	struct gs_device *device;
 	struct gs_page *page;
-	struct gs_gpu_client *client;    /* the arbiter's; NULL: it is not on the GPU */
+	struct gs_gpu_client *client;    /* the arbiter's client; NULL: it is not on the GPU */
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	struct gs_registration registration;
 
@@ -56,58 +59,52 @@ struct gs_connection {
 	struct gs_step *own;
 };
 
-/* Take over an accepted socket.  NULL when there is no memory (fd is closed). */
+/* Takes over an accepted socket. NULL: no memory, and then fd is closed. */
 struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid);
 
-/* End a connection and all that hung on it. */
+/* Closes a connection, calls the listeners and frees everything that belongs to it. */
 void gs_connection_close(struct gs_connection *conn);
 
-/*
- * Close the connection when its process ends.  Its socket alone does not tell: a
- * child that it forked may hold a copy.
- */
+/* Closes the connection when its process ends. The socket alone does not tell, since a child that
+ * the process forked may hold a copy. */
 void gs_connection_watch_process(struct gs_connection *conn);
 
-/* Send, or return -1: the connection does not read and must be closed. */
+/* Sends a message, with a descriptor unless fd is -1. Returns 0; -1: the peer does not read, and
+ * the caller must close the connection. */
 int gs_connection_send(struct gs_connection *conn, const struct gs_msg *msg, int fd);
 
-/* Send REFUSED with the reason, and log it.  -1 always. */
+/* Sends REFUSED with the reason, and logs it. Always returns -1. */
 int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refusal code,
 			 const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Connections of that user; of everybody. */
+/* The number of connections of that user; of all users. */
 unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid);
 unsigned gs_connections_count(const struct gs_daemon *d);
 
 /*
- * A handler gets a message of its type, checked, and the descriptor that
- * came along or -1 (the caller closes it).  0: go on; -1: close the connection (the
- * handler has logged why, if it is worth a line).
+ * A handler gets a message of its type, which has been checked, and the descriptor that came with
+ * it or -1 (the caller closes it). Returns 0; -1: close the connection, and the handler has logged
+ * why if that is worth a line.
  */
 typedef int gs_handler(struct gs_connection *conn, struct gs_msg *msg, int fd);
 
-/*
- * What the daemon listens to: a handler for each type of message (GS_MSG_COUNT
- * of them), NULL for those that close the connection.  Before any connection is
- * there; the caller keeps the table.
- */
+/* Sets the handlers: one for each type of message (GS_MSG_COUNT of them); NULL: a message of that
+ * type closes the connection. Call it before there are connections; the caller keeps the table. */
 void gs_connections_serve(gs_handler *const *handlers);
 
-/*
- * Who must know that a connection is being closed, called while all of it is
- * still there, in the order in which they were registered (at the start).
- */
+/* Adds a listener that is called when a connection is being closed, while all of it still exists.
+ * Listeners are called in the order in which they were added, at the daemon's start. */
 typedef void gs_connection_listener(struct gs_connection *conn);
 void gs_connections_on_gone(gs_connection_listener *listener);
 
-/* Before a message that only a client may send: 0, or -1 and a complaint, where there was no HELLO.
- */
+/* Call first for a message that only a client may send. Returns 0; -1 if there was no HELLO, which
+ * is logged. */
 int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg);
 
-/* Send these bytes, which are freed then, as TEXT messages, the rest as the connection reads.  -1:
- * close it. */
+/* Sends these bytes, which the connection takes over and frees, as TEXT messages; the rest is sent
+ * as the peer reads. -1: close the connection. */
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size);
-/* Is such an answer on its way? */
+/* Is such an answer still being sent? */
 int gs_connection_sends_text(const struct gs_connection *conn);
 
 #endif

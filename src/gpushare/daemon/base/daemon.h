@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The daemon's state: one struct, owned by main, known to the daemon's own
- * files only.  It belongs to whoever holds the loop's lock (event.h).  What is
- * each GPU's scheduling belongs to its arbiter (arbiter.h).
+ * The daemon's state: one struct, owned by main() and known only to the daemon's own files. The
+ * thread that holds the loop's lock (event.h) may use it. Each GPU's scheduling state belongs to
+ * its arbiter (arbiter.h).
  */
 #ifndef GPUSHARE_DAEMON_DAEMON_H
 #define GPUSHARE_DAEMON_DAEMON_H
@@ -33,7 +33,7 @@ struct gs_checkpoint;
 LIST_HEAD(gs_connections, gs_connection);
 TAILQ_HEAD(gs_steps, gs_step);
 
-/* The last GS_FINISHED_MAX (step.h) of the steps that are over. */
+/* The last GS_FINISHED_MAX (step.h) of the steps that have ended. */
 struct gs_finished {
 	struct gs_steps list;
 	unsigned n;
@@ -51,13 +51,14 @@ struct gs_daemon {
 	struct gs_memory_check *check;    /* memory_check.h */
 	struct gs_mps *mps;               /* mps.h; NULL with separate contexts */
 	struct gs_checkpoint *checkpoint; /* checkpoint.h */
-	struct event *memory; /* the next admission, or the end of somebody's patience */
+	/* fires at the next admission, or when a client has waited long enough */
+	struct event *memory;
 
 	struct gs_server *server; /* server.h */
 	struct gs_connections conns;
-	uint64_t next_id; /* of connections and of allocations */
+	uint64_t next_id; /* id of the next connection or allocation */
 
-	struct gs_steps steps; /* registered */
+	struct gs_steps steps; /* the registered steps */
 	struct gs_finished finished;
 	uint32_t next_local; /* job id of the next `gpusharectl run` (local_job.h); 0: the first */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looking a GPU up; see device.h. */
+/* Finds a GPU by its index; see device.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/daemon.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Limits in the kernel's device memory controller; see dmem.h. */
+/* Sets limits in the kernel's device memory controller; see dmem.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/dmem.h"
 
@@ -14,7 +14,7 @@
 #define SCOPE "slurmstepd.scope"
 #define FILE_MAX (GS_DMEM_PATH_MAX + 64)
 
-/* PATH/NAME must be there already: the kernel makes these files.  0; -1 with errno. */
+/* Writes to an existing file, since the kernel makes these files. Returns 0; -1 with errno. */
 static int write_file(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC), saved;
@@ -50,7 +50,7 @@ int gs_dmem_region(const char *root, const char *pci, char *region, size_t size,
 	return largest ? 0 : gs_fail(err, "%s has no region of %s", path, pci);
 }
 
-/* What follows "0::" in PROC/PID/cgroup. */
+/* Reads what follows "0::" in <proc>/<pid>/cgroup. */
 static int own_cgroup(const char *proc, pid_t pid, char *cgroup, size_t size)
 {
 	char path[FILE_MAX], line[GS_DMEM_PATH_MAX];
@@ -77,7 +77,8 @@ int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_
 
 	if (own_cgroup(proc, slurmstepd, own, sizeof(own)) < 0)
 		return gs_fail(err, "pid %d is in no cgroup of version 2", (int)slurmstepd);
-	/* ".../slurmstepd.scope", ".../node1_slurmstepd.scope": the jobs are below. */
+	/* The path contains ".../slurmstepd.scope" or ".../node1_slurmstepd.scope"; the jobs are
+	 * below that. */
 	scope = strstr(own, SCOPE);
 	if (!scope || (scope[strlen(SCOPE)] && scope[strlen(SCOPE)] != '/'))
 		return gs_fail(err, "the cgroup %.200s is not Slurm's", own);
@@ -91,7 +92,7 @@ int gs_dmem_cgroup(const char *proc, pid_t slurmstepd, const char *root, uint32_
 	return 0;
 }
 
-/* Is the word in the file's line of words? */
+/* Does the file's line contain the word? */
 static int has_word(const char *path, const char *word)
 {
 	char line[512] = "";
@@ -109,7 +110,8 @@ static int has_word(const char *path, const char *word)
 	return 0;
 }
 
-/* A cgroup has the controller's files if each one above it hands the controller down. */
+/* A cgroup has the controller's files if every cgroup above it enables the controller for its
+ * children. */
 static int enable(const char *root, const char *cgroup, struct gs_error *err)
 {
 	char path[FILE_MAX];

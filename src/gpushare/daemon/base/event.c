@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Callbacks with the daemon's lock held; see event.h. */
+/* Runs callbacks with the daemon's lock held; see event.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/event.h"
 
@@ -25,7 +25,8 @@ void gs_unlock(void)
 
 static void on_event(evutil_socket_t fd, short what, void *arg)
 {
-	struct locked locked = *(struct locked *)arg; /* it may free itself */
+	/* a copy, since the callback may free the event */
+	struct locked locked = *(struct locked *)arg;
 
 	gs_lock();
 	locked.callback(fd, what, locked.arg);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process's step, by cgroup or by ancestry; see identity.h. */
+/* Finds a process's step by cgroup or by ancestry; see identity.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/identity.h"
 
@@ -11,13 +11,13 @@
 #include "gpushare/daemon/base/step_cgroup.h"
 #include "gpushare/proto/job_name.h"
 
-/* A step of the job of which the process is in another step, one without shares. */
+/* Set if the process is in a step of a registered job that has no shares itself. */
 struct elsewhere {
-	const struct gs_step *step; /* NULL: it is not so */
-	uint32_t step_id;           /* that it is in */
+	const struct gs_step *step; /* NULL: it is not */
+	uint32_t step_id;           /* the step that the process is in */
 };
 
-/* Reading every registrant's lines would cost, and only those of one job can match. */
+/* Comparing with every registrant would be slow, and only those of one job can match. */
 static int mentions_job(const char *lines, uint32_t job_id)
 {
 	char name[24];
@@ -55,7 +55,7 @@ static struct gs_step *by_cgroup(struct gs_daemon *d, const char *proc,
 	return NULL;
 }
 
-/* A process may have several local steps: the one that is asked for, else the first. */
+/* A process may have registered several local steps: take the requested one, else the first. */
 static struct gs_step *registered_by(struct gs_daemon *d, pid_t pid, uint64_t start,
 				     uint32_t job_id)
 {
@@ -72,7 +72,7 @@ static struct gs_step *registered_by(struct gs_daemon *d, pid_t pid, uint64_t st
 	return first;
 }
 
-/* No ancestor may be younger than its child: a reused number breaks the chain. */
+/* An ancestor that is younger than its child has a reused number, so the chain ends there. */
 static struct gs_step *by_ancestry(struct gs_daemon *d, const char *proc,
 				   const struct gs_claim *claim)
 {
@@ -129,13 +129,14 @@ struct gs_step *gs_identify(struct gs_daemon *d, const char *proc, const struct 
 
 	if (ancestor && ancestor->info.uid != claim->uid)
 		ancestor = NULL;
-	/* A program of `gpusharectl run` in a job is in the cgroup of the job's step as well. */
+	/* A program that `gpusharectl run` starts within a job is in the cgroup of the job's step,
+	 * too. */
 	s = ancestor && ancestor->info.local && ancestor->info.job_id == claim->job_id ?
 		    ancestor :
 		    by_cgroup(d, proc, claim, &elsewhere);
 	if (!s && !elsewhere.step)
 		s = ancestor;
-	/* What was read may have been another process's that has got the number since. */
+	/* The number may have been reused while /proc was read. */
 	if (s && (gs_proc_read_at(proc, claim->pid, &now) < 0 || now.start != claim->start))
 		s = NULL;
 	if (!s)

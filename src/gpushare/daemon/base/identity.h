@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which registered step a process belongs to.
+ * Finds the registered step to which a process belongs.
  *
- * It belongs to the step in whose cgroup it is, whoever its parent is by now
- * and whatever its environment says.  Only where the cgroups say nothing
- * (Slurm's proctrack/linuxproc, `gpusharectl run`) it belongs to the step
- * whose registrant is its nearest ancestor among the registrants; it must
- * then be the step's user's.
+ * It is the step in whose cgroup the process is, whatever its parent and its environment. Only
+ * where the cgroups tell nothing (Slurm's proctrack/linuxproc, `gpusharectl run`), it is the step
+ * whose registrant is the process's nearest ancestor among all registrants; then the process must
+ * belong to the step's user.
  */
 #ifndef GPUSHARE_DAEMON_IDENTITY_H
 #define GPUSHARE_DAEMON_IDENTITY_H
@@ -20,18 +19,18 @@
 
 #define GS_PROC_ROOT "/proc"
 
-/* Who asks: by SO_PEERCRED, and what its environment says, which is a hint only. */
+/* The process to be identified: from SO_PEERCRED, and a hint from its environment. */
 struct gs_claim {
 	uid_t uid;
 	pid_t pid;
-	uint64_t start;  /* of that process; it is nobody's once another has its number */
-	uint32_t job_id; /* the hint: within a job it tells who is of `gpusharectl run` */
+	/* its start time; a later process with the same number belongs to no step */
+	uint64_t start;
+	/* the hint: tells a process of `gpusharectl run` from others in the same job */
+	uint32_t job_id;
 };
 
-/*
- * The process's step; NULL with the code and the reason.  `proc` is where the
- * processes are found, GS_PROC_ROOT but for tests.
- */
+/* Returns the process's step; NULL with the code and the reason. `proc` is GS_PROC_ROOT, except in
+ * tests. */
 struct gs_step *gs_identify(struct gs_daemon *d, const char *proc, const struct gs_claim *claim,
 			    enum gs_refusal *code, struct gs_error *err);
 

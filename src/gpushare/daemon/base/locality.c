@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Binding the daemon near its GPUs with hwloc; see locality.h. */
+/* Binds the daemon near its GPUs with hwloc; see locality.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/locality.h"
 
@@ -9,7 +9,7 @@
 #include "common/log.h"
 #include "common/nvidia.h"
 
-/* The cores nearest to one GPU are added to `near_by`; 1 if they are known. */
+/* Adds the cores nearest to one GPU to `near_by`; returns 1 if they are known. */
 static int add_gpu(hwloc_topology_t topology, const struct gs_config_gpu *gpu,
 		   hwloc_bitmap_t near_by)
 {

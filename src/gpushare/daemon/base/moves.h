@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory that went to the host and came back (checkpoint.h), all times
- * together.  The times are gpushare-mem's, without the waiting for kernels to
- * end and for room.  Only what succeeded counts, and only what this daemon
- * took: of the rest the times are not known.
+ * Sums of the device memory that was moved to the host and back (checkpoint.h). The times are those
+ * of gpushare-mem, without waiting for kernels to end and for room. Only successful moves of this
+ * daemon count; of others the times are not known.
  */
 #ifndef GPUSHARE_DAEMON_MOVES_H
 #define GPUSHARE_DAEMON_MOVES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Files for the next daemon; see own_file.h. */
+/* Files that a daemon leaves for the next one; see own_file.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/own_file.h"
 

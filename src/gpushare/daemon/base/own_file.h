@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Small files that one daemon leaves for the next: for its user alone, replaced by renaming. */
+/* Small files that a daemon leaves for the next one, readable by its user only and replaced by
+ * renaming. */
 #ifndef GPUSHARE_DAEMON_OWN_FILE_H
 #define GPUSHARE_DAEMON_OWN_FILE_H
 
 #include <stdio.h>
 
-/* Only a plain file of our own that nobody else can write is believed; NULL: there is none, or the
- * log says why. */
+/* Opens the file if it is a regular file of the daemon's user that nobody else can write. The
+ * caller closes it. NULL: there is none, or the log says why it was not read. */
 FILE *gs_own_file_open(const char *path);
 
-/* The file that is to take its place (NULL: the log says why), and that it does so unless `bad`. */
+/* Opens a new file to replace `path` (NULL: the log says why); gs_own_file_end() closes it and puts
+ * it in place, unless `bad`. */
 FILE *gs_own_file_begin(const char *path);
 void gs_own_file_end(FILE *file, const char *path, int bad);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lists of those that wait for an answer; see pending.h. */
+/* Lists of connections that wait for an answer; see pending.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/pending.h"
 

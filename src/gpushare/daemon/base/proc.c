@@ -11,8 +11,8 @@
 
 int gs_proc_parse(const char *text, struct gs_proc *proc)
 {
-	/* The second field is the program's name in brackets; it may hold
-	 * brackets and blanks of its own, so the last one counts. */
+	/* The second field is the program's name in brackets. The name may contain brackets and
+	 * blanks, so the last bracket counts. */
 	const char *rest = strrchr(text, ')');
 	uint64_t start;
 	char state;
@@ -56,7 +56,7 @@ int gs_proc_read(pid_t pid, struct gs_proc *proc)
 	return gs_proc_read_at("/proc", pid, proc);
 }
 
-/* A line of a small file that begins so; what follows is in `rest`. */
+/* Finds the line of a small file that begins with `begin`, and copies what follows to `rest`. */
 static int find_line(const char *path, const char *begin, char *rest, size_t size)
 {
 	size_t length = strlen(begin);
@@ -76,7 +76,8 @@ static int find_line(const char *path, const char *begin, char *rest, size_t siz
 	return found;
 }
 
-/* "4:freezer:/slurm/job_5" is a line of version 1, "0::/system.slice/..." the one of version 2. */
+/* "4:freezer:/slurm/job_5" is a line of cgroup version 1, "0::/system.slice/..." the line of
+ * version 2. */
 static int frozen(pid_t pid, const char *root)
 {
 	char path[1024], line[512], rest[512], is[16];

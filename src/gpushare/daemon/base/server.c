@@ -22,9 +22,9 @@
 #include "gpushare/daemon/base/connection.h"
 
 #define CLIENTS_MAX 1024
-#define CLIENTS_PER_UID 128 /* root, who registers the steps, is not counted */
+#define CLIENTS_PER_UID 128 /* root, who registers the steps, is not limited */
 #define BACKLOG 128
-/* How long another daemon may still be on its way out, and how often that is looked at. */
+/* How long another daemon may take to end, and how often to check for that. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
 #define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
 
@@ -40,7 +40,7 @@ static int lock_path(const struct gs_daemon *d, char *path, size_t size)
 	return snprintf(path, size, "%s.lock", d->config->socket) < (int)size ? 0 : -1;
 }
 
-/* The folder may be one of /run, which is empty after a boot. */
+/* Makes the socket's folder, since /run is empty after a boot. */
 static void make_folder(const char *socket)
 {
 	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -55,7 +55,8 @@ static void make_folder(const char *socket)
 	}
 }
 
-/* The file may be one that a daemon on its way out has just removed: then not ours. */
+/* Is the locked file still at that path? A daemon that is ending may have removed it, and then the
+ * lock is worthless. */
 static int still_there(int fd, const char *path)
 {
 	struct stat held, named;
@@ -64,8 +65,9 @@ static int still_there(int fd, const char *path)
 	       held.st_dev == named.st_dev;
 }
 
-/* One that was killed a moment ago may still be on its way out, or a helper that it had just
- * forked. */
+/*
+ * Waits for a daemon that was killed a moment ago to end, or for a helper that it had just forked.
+ */
 static int lock_soon(int fd)
 {
 	const struct timespec pause = { 0, LOCK_PAUSE_NS };
@@ -118,17 +120,19 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 		return gs_fail(err, "the socket's path is longer than %zu bytes: %s",
 			       sizeof(addr.sun_path) - 1, path);
 	strcpy(addr.sun_path, path);
-	/* With the lock held, a socket that is there is a dead daemon's. */
+	/* This daemon has the lock, so an existing socket belongs to a dead daemon. */
 	if (lstat(path, &st) == 0) {
 		if (!S_ISSOCK(st.st_mode))
-			return gs_fail(err, "%s is there and is no socket", path);
+			return gs_fail(
+				err,
+				"%s exists and is not a socket; remove it or change Socket=", path);
 		if (unlink(path) < 0)
 			return gs_fail_errno(err, "cannot remove the old %s", path);
 	}
 	d->server->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (d->server->listen_fd < 0)
 		return gs_fail_errno(err, "cannot make a socket");
-	mask = umask(0111); /* every user's jobs connect: 0666 */
+	mask = umask(0111); /* mode 0666: the jobs of every user connect */
 	rc = bind(d->server->listen_fd, (struct sockaddr *)&addr, sizeof(addr));
 	umask(mask);
 	if (rc < 0 || listen(d->server->listen_fd, BACKLOG) < 0) {
@@ -141,8 +145,9 @@ static int bind_socket(struct gs_daemon *d, struct gs_error *err)
 }
 
 /*
- * A container has neither our folder nor another network: there the path is known as an abstract
- * address.  Whoever has taken it makes programs in containers refuse to go on, so that is said.
+ * A container does not share the daemon's folder, but it shares the network namespace, where the
+ * path is known as an abstract address. If somebody else has taken that address, programs in
+ * containers refuse to run, so log it.
  */
 static void bind_abstract(struct gs_daemon *d)
 {
@@ -243,14 +248,14 @@ void gs_server_fini(struct gs_daemon *d)
 	if (d->server->abstract_fd >= 0)
 		close(d->server->abstract_fd);
 	while ((conn = LIST_FIRST(&d->conns))) {
-		conn->own = NULL; /* its step outlives this daemon */
+		conn->own = NULL; /* keep the step: it continues under the next daemon */
 		gs_connection_close(conn);
 	}
 	if (d->server->listen_fd >= 0) {
 		unlink(d->config->socket);
 		close(d->server->listen_fd);
 	}
-	/* Removed while it is held; see still_there(). */
+	/* Remove the file while the lock is held; see still_there(). */
 	if (d->server->lock_fd >= 0) {
 		if (lock_path(d, path, sizeof(path)) == 0)
 			unlink(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keeping the registered steps across a restart; see state.h. */
+/* Keeps the registered steps across a restart; see state.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/state.h"
 
@@ -31,7 +31,7 @@ static void state_path(const struct gs_daemon *d, char *path, size_t size)
 	snprintf(path, size, "%s.state", d->config->socket);
 }
 
-/* The lines that belong to no step: written, or only counted if f is NULL. */
+/* Writes the lines that belong to no step, or only counts them if f is NULL. */
 static int print_rest(const struct gs_daemon *d, FILE *f)
 {
 	int n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looking steps up; see step.h. */
+/* Finds steps; see step.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/step.h"
 
@@ -38,7 +38,7 @@ uint32_t gs_steps_shares(const struct gs_daemon *d, const struct gs_device *devi
 	const struct gs_step *s;
 	uint32_t shares = 0;
 
-	/* Each allocation once: at the step that is the first of its steps. */
+	/* Count each allocation once, at the first of its steps. */
 	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_step *other;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process's step, by its cgroup; see step_cgroup.h. */
+/* Finds a process's step by its cgroup; see step_cgroup.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/step_cgroup.h"
 
@@ -12,7 +12,7 @@
 
 #define DIGITS "0123456789"
 
-/* Part of a text: it is not terminated. */
+/* A part of a text, not terminated. */
 struct span {
 	const char *at;
 	size_t length;
@@ -23,7 +23,7 @@ struct line {
 	struct span controllers, path;
 };
 
-/* Take the next whole line off *text; 0: there is none. */
+/* Takes the next whole line off *text; returns 0 if there is none. */
 static int next_line(const char **text, struct line *line)
 {
 	while (**text) {
@@ -47,7 +47,8 @@ static int same(struct span a, struct span b)
 	return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
-/* The path up to its last component job_<number>, which root's slurmstepd is in; empty: none. */
+/* The path up to its last component job_<number>, which root's slurmstepd is in; empty if there is
+ * none. */
 static struct span job_part(struct span path, uint32_t job_id)
 {
 	char name[24];
@@ -101,7 +102,7 @@ int gs_step_cgroup_number(const char *component, uint32_t *step_id)
 	return 0;
 }
 
-/* The step whose cgroup, below the job's, the path is in or below; -1: none. */
+/* The step whose cgroup, below the job's, contains the path; -1: none. */
 static int step_below(struct span path, struct span job, uint32_t *step_id)
 {
 	if (!job.length || path.length <= job.length + 1 ||
@@ -110,14 +111,14 @@ static int step_below(struct span path, struct span job, uint32_t *step_id)
 	return gs_step_cgroup_number(path.at + job.length + 1, step_id);
 }
 
-/* The hierarchy in which Slurm itself keeps track of a step's processes. */
+/* Is this the hierarchy in which Slurm itself tracks a step's processes? */
 static int decides(struct span controllers)
 {
 	return controllers.length == 0 ||
 	       memmem(controllers.at, controllers.length, "freezer", 7) != NULL;
 }
 
-/* What the registrant's lines say of that line of the process's. */
+/* Compares one line of the process with the registrant's lines. */
 static int find_step(const struct line *process, const char *registrant, uint32_t job_id,
 		     uint32_t *step_id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A number for each user by which that user's processes know gpushared.  Anybody may listen at an
- * abstract socket while gpushared does not, and in a user namespace a process cannot see
- * whether root is at its other end.  Nobody but gpushared and the user's jobs have the number.
+ * A number for each user by which that user's processes recognise gpushared. While gpushared is not
+ * running anybody may listen at its abstract socket, and in a user namespace a process cannot see
+ * whether the other end belongs to root. Only gpushared and the user's jobs know the number.
  */
 #ifndef GPUSHARE_DAEMON_USER_KEY_H
 #define GPUSHARE_DAEMON_USER_KEY_H
@@ -13,12 +13,13 @@
 #include "common/error.h"
 
 /*
- * Read the secret that the numbers are made with from <socket>.key, or make it: programs that
- * run on through a restart of gpushared keep their user's number.  0, or -1 with the reason.
+ * Reads the secret from which the numbers are made from <socket>.key, or makes it. Programs that
+ * continue through a restart of gpushared keep their user's number. Returns 0, or -1 with the
+ * reason.
  */
 int gs_user_key_init(const char *socket, struct gs_error *err);
 
-/* Never 0. */
+/* The user's number, never 0. */
 uint64_t gs_user_key(uid_t uid);
 
 #endif

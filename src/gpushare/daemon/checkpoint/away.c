@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looking at what is away, and keeping it across a restart; see away.h. */
+/* What is on the host, and keeping that across a restart; see away.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/away.h"
 
@@ -99,7 +99,7 @@ static int parse(struct gs_daemon *d, const char *line)
 	LIST_FOREACH (other, &away->processes, link)
 		if (other->pid == pid) {
 			free(p);
-			return 1; /* another step of the allocation has said so */
+			return 1; /* a line of another step of the allocation has said so */
 		}
 	*p = (struct gs_away_process) { .pid = pid, .start = start, .bytes = bytes };
 	LIST_INSERT_HEAD(&away->processes, p, link);

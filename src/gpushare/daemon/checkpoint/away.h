@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Allocations whose memory is on the host, or on its way there or back: what is known of them. */
+/* What is known of allocations whose memory is on the host, or on its way there or back. */
 #ifndef GPUSHARE_DAEMON_AWAY_H
 #define GPUSHARE_DAEMON_AWAY_H
 
@@ -11,46 +11,49 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 
-/* A process that has been, or is being, moved. */
+/* A process whose memory has been moved to the host, or is being moved. */
 struct gs_away_process {
 	LIST_ENTRY(gs_away_process) link;
 	pid_t pid;
-	uint64_t start;             /* of that process */
-	uint64_t bytes;             /* that it held */
+	uint64_t start;             /* start time of that process (proc.h) */
+	uint64_t bytes;             /* bytes that it held */
 	struct gs_connection *conn; /* NULL: a client of an earlier daemon */
-	uint64_t settle_ns;         /* since then it is to finish its kernels */
+	uint64_t settle_ns;         /* since when it has been finishing its kernels; ns */
 	int parked;
-	int counted;       /* in the steps' moves (moves.h), so its return is to be */
-	int failed;        /* to come back; the log says so */
-	unsigned refusals; /* of the driver to bring it back, one after the other */
+	/* the steps' moves (moves.h) include it, so they must include its return */
+	int counted;
+	int failed;        /* its return has failed, and that is logged */
+	unsigned refusals; /* how often in a row the driver refused its return */
 };
 
-/* Of an allocation that is moved, or away. */
+/* State of an allocation whose memory is moved, or on the host. */
 struct gs_away {
 	LIST_HEAD(, gs_away_process) processes;
-	int released;          /* its reservation has been given up */
-	int queued;            /* it has asked for its memory again */
-	uint64_t again_ns;     /* a process did not come back; not tried again before */
-	uint64_t requested_ns; /* the driver was asked then whether there is room; 0: it was not */
-	uint64_t room_ns;      /* there was room then; 0: it is not known */
-	int no_room;           /* there was none, and the log says so */
-	int lost;              /* it never comes back, and its job has been told to end */
+	int released; /* its reservation has been given to others */
+	int queued;   /* it waits for its memory again */
+	/* a process could not return: do not try again before this time, ns */
+	uint64_t again_ns;
+	/* when the driver was asked whether there is room, ns; 0: it was not */
+	uint64_t requested_ns;
+	uint64_t room_ns; /* when there was room, ns; 0: not known */
+	int no_room;      /* there was none, and that is logged */
+	int lost;         /* it can never return, and its job has been told to end */
 };
 
-/* Forget one. */
+/* Frees the record of a process. */
 void gs_checkpoint_drop(struct gs_away_process *p);
 
-/* Is that the first step of its allocation?  It stands for the others. */
+/* Is that the first step of its allocation? It stands for the others. */
 int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *step);
 
-/* "job 12.0" of the allocation's first step. */
+/* Writes "job 12.0", for the allocation's first step, into buf and returns buf. */
 const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
 			       size_t size);
 
-/* Bytes of the host's memory that are taken, or will be. */
+/* Bytes of host memory that are in use, or will be. */
 uint64_t gs_checkpoint_on_host(const struct gs_daemon *d);
 
-/* Is its memory on the host until the job is resumed? */
+/* Must its memory stay on the host until the job is resumed? */
 int gs_suspend_keeps(const struct gs_alloc *alloc);
 
 /* The processes whose memory may be on the host, for the state file. */

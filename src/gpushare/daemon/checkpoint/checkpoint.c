@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose memory is taken back, and when it returns; see checkpoint.h. */
+/* Decides whose memory is taken back, and when it returns; see checkpoint.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 
@@ -21,7 +21,7 @@
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)
-/* After a failure the same allocation is left alone for so long. */
+/* After a failure the same allocation is left alone for this long. */
 #define RETRY_NS (30 * GS_NS_PER_S)
 
 void gs_checkpoint_destroy(struct gs_checkpoint *t)
@@ -33,7 +33,7 @@ void gs_checkpoint_destroy(struct gs_checkpoint *t)
 	free(t);
 }
 
-/* The highest of its steps'. */
+/* The highest priority of its steps. */
 static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
 {
 	const struct gs_step *s;
@@ -136,7 +136,7 @@ struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d)
 	return t;
 }
 
-/* Somebody waits and does not fit: 1 if memory is being taken for it. */
+/* `first` waits and does not fit: returns 1 if memory is being taken for it. */
 static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t now,
 		    uint64_t *retry_ns)
 {
@@ -151,18 +151,19 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 	char name[32], whose[32];
 
 	if (first->bytes <= there)
-		return 0; /* it is admitted in a moment */
+		return 0; /* it will be admitted in a moment */
 	if (kept < *retry_ns)
 		*retry_ns = kept;
 	if (gs_victims_choose(c, n, priority_of(d, first), first->bytes - there,
 			      limit > used ? limit - used : 0, &err) < 0) {
-		/* A failure says more than that there is nobody else. */
+		/* Keep the reason of a failure: it says more than that there is no other
+		 * allocation. */
 		if (kept == UINT64_MAX || !*first->not_taken)
 			say(d, first, err.text);
 		return 0;
 	}
-	if (gs_checkpointer_check(d->config, &err) <
-	    0) { /* before its kernels are waited for, and it for nothing */
+	/* Check this before waiting for its kernels. */
+	if (gs_checkpointer_check(d->config, &err) < 0) {
 		say(d, first, err.text);
 		if (now + RETRY_NS < *retry_ns)
 			*retry_ns = now + RETRY_NS;
@@ -180,7 +181,7 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 	return 1;
 }
 
-/* Those that are away ask for their memory again, like anybody else. */
+/* Makes the allocations that are on the host wait for memory again, like any other. */
 static void queue_all(struct gs_daemon *d)
 {
 	struct gs_step *s;
@@ -193,7 +194,8 @@ static void queue_all(struct gs_daemon *d)
 
 		if (!a->away || !a->away->released || a->away->queued || gs_suspend_keeps(a))
 			continue;
-		/* What it was taken for may have gone, or could not be helped. */
+		/* The allocation for which it was taken may be gone, or may not have fitted after
+		 * all. */
 		fits = a->bytes <= gs_memory_available(a->device);
 		if (gs_memory_arrive(a, priority_of(d, a), fits, &err) < 0)
 			gs_log(GS_LOG_ERROR, "%s: does not get its memory back: %s",
@@ -204,8 +206,9 @@ static void queue_all(struct gs_daemon *d)
 }
 
 /*
- * Who has its memory again, or never gave it up.  One whose process does not
- * come back (it is stopped, say) must not keep the others from theirs.
+ * The next allocation that should return: it has its reservation again, or never gave it up. One
+ * with a process that does not return (it is stopped, for example) must not keep the others from
+ * returning.
  */
 static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t *retry_ns)
 {
@@ -214,7 +217,7 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_away *away = s->alloc->away;
 
-		/* Once the lost process is gone the job's others go on. */
+		/* Once the lost process is gone the job's other processes continue. */
 		if (!away || (away->lost && !LIST_EMPTY(&away->processes)) ||
 		    !(s->alloc->admitted || !away->released))
 			continue;
@@ -259,7 +262,7 @@ void gs_checkpoint_connection_gone(struct gs_connection *conn)
 		next = LIST_NEXT(p, link);
 		if (p->conn != conn)
 			continue;
-		if (!t) { /* the daemon ends, not the process: the state file is to have it */
+		if (!t) { /* the daemon is ending, not the process: the state file must keep it */
 			p->conn = NULL;
 			continue;
 		}
@@ -290,8 +293,8 @@ void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 	}
 }
 
-/* Nothing has left while the first process finishes its kernels, which may take preempt_timeout of
- * MemoryParameters. */
+/* Nothing has moved yet while the first process finishes its kernels, which may take
+ * preempt_timeout of MemoryParameters. */
 static const char *where(const struct gs_away *away)
 {
 	const struct gs_away_process *p;
@@ -300,7 +303,7 @@ static const char *where(const struct gs_away *away)
 		if (away->no_room)
 			return "its memory is on the host: what it wants is not free on the GPU";
 		else if (p->parked ||
-			 !p->conn) /* no connection: it was away before this daemon began */
+			 !p->conn) /* no connection: it was on the host before this daemon began */
 			return "its memory is on the host";
 	return away->released ? "its memory is on the host" :
 				"its memory goes to the host when its kernels are over";

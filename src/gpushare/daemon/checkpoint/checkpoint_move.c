@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Moving an allocation's processes, one after the other.
+ * Moves an allocation's processes, one after the other.
  *
  *	leave   the client is pinned (pin.c) until it has finished what it had
- *	        begun; the driver brings the process to rest and its memory to
- *	        the host; the client is parked: no client, its messages unread
- *	        (it sleeps in its next CUDA call, and is not answered)
- *	return  the reverse; the client is added as one that comes with its page
+ *	        begun; the driver checkpoints the process and moves its memory to
+ *	        the host; then the client is parked: it is off the arbiter and its
+ *	        messages are not read (it sleeps in its next CUDA call)
+ *	return  the reverse; the client is added as one that brings its page
  *
- * If a process cannot leave, those of the allocation that have left return.
+ * If a process cannot leave, the allocation's processes that have left return.
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/step.h"
@@ -62,8 +62,7 @@ static void start_checkpointer(struct gs_checkpoint *t, const char *verb,
 		gs_checkpointer_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
 }
 
-/* The checkpointer has moved these bytes, the one way or the other: all steps that they belong to
- * say so. */
+/* The checkpointer has moved these bytes, out or back: adds them to all steps of the allocation. */
 static void count(struct gs_checkpoint *t, int back, uint64_t bytes)
 {
 	uint64_t ns = gs_clock_ns() - t->checkpointer_ns;
@@ -77,7 +76,7 @@ static void count(struct gs_checkpoint *t, int back, uint64_t bytes)
 	}
 }
 
-/* ---- back ---------------------------------------------------------------- */
+/* ---- return -------------------------------------------------------------- */
 
 static void unpark(struct gs_checkpoint *t, struct gs_away_process *p)
 {
@@ -139,9 +138,9 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 		if (p->refusals >= REFUSALS_MAX)
 			t->lost(t, t->alloc, p, said);
 		if (result == GS_MOVE_KILLED)
-			p->counted = 0; /* it may come back by itself: the time is not known */
+			p->counted = 0; /* it may return by itself, so the time is not known */
 		t->alloc->away->again_ns = gs_clock_ns() + RETURN_AGAIN_NS;
-		idle(t); /* others have their turn meanwhile */
+		idle(t); /* others may be moved meanwhile */
 		return;
 	} else if (p && !p->conn) {
 		gs_checkpoint_drop(p);
@@ -150,7 +149,7 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 	return_next(t);
 }
 
-/* The process of an earlier daemon's client may be gone without our having heard. */
+/* The process of an earlier daemon's client may have ended unnoticed. */
 static struct gs_away_process *next_away(struct gs_away *away)
 {
 	struct gs_away_process *p;
@@ -182,7 +181,7 @@ void gs_checkpoint_return(struct gs_checkpoint *t, struct gs_alloc *a)
 	return_next(t);
 }
 
-/* ---- away ---------------------------------------------------------------- */
+/* ---- leave --------------------------------------------------------------- */
 
 static void park(struct gs_away_process *p)
 {
@@ -192,7 +191,7 @@ static void park(struct gs_away_process *p)
 	gs_lease_recall(conn);
 	p->bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
 	p->parked = 1;
-	event_del(conn->readable); /* its process's end is seen all the same */
+	event_del(conn->readable); /* the end of its process is still noticed */
 	gs_client_park(conn);
 }
 
@@ -202,7 +201,7 @@ static void give_up(struct gs_checkpoint *t, const char *why)
 
 	gs_command_unpin(t->alloc->device->arbiter);
 	if (p && !p->parked)
-		gs_checkpoint_drop(p); /* it has not left: the program says so */
+		gs_checkpoint_drop(p); /* it has not left, as gpushare-mem says */
 	t->process = NULL;
 	t->refused(t, t->alloc, why);
 	gs_checkpoint_return(t, t->alloc);
@@ -246,7 +245,7 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 	}
 	if (p)
 		park(p);
-	if (p && result == GS_MOVE_KILLED) { /* it may be anywhere between */
+	if (p && result == GS_MOVE_KILLED) { /* its memory may be anywhere */
 		give_up(t, said);
 		return;
 	}
@@ -310,7 +309,8 @@ static void leave_next(struct gs_checkpoint *t)
 	LIST_INSERT_HEAD(&t->alloc->away->processes, p, link);
 	t->process = p;
 	t->phase = GS_TAKE_SETTLING;
-	gs_state_save(t->d); /* a daemon that finds it between brings it back */
+	/* a daemon that finds this in the state file brings the process back */
+	gs_state_save(t->d);
 	wake_in(t, SETTLE_POLL_NS);
 }
 
@@ -323,7 +323,7 @@ void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a)
 	}
 	t->alloc = a;
 	t->since_ns = gs_clock_ns();
-	a->admitted = 0; /* a program that comes now waits */
+	a->admitted = 0; /* a program that starts now waits */
 	leave_next(t);
 }
 

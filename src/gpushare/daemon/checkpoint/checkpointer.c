@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Running gpushare-mem; see checkpointer.h. */
+/* Runs gpushare-mem; see checkpointer.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/checkpointer.h"
 
@@ -20,7 +20,7 @@
 #include "gpushare/daemon/mps/environment.h"
 #include "gpushare/daemon/base/event.h"
 
-/* Part of the time is the driver's, to bring the process to rest. */
+/* This part of the time is for the driver to stop the process's work. */
 #define LOCK_PART 2
 
 struct gs_checkpointer {
@@ -32,7 +32,7 @@ struct gs_checkpointer {
 	char said[192];
 };
 
-/* What the child runs. */
+/* What the child process runs. */
 struct order {
 	const char *program, *driver, *verb;
 	char pid[16], ms[24], env[4096];
@@ -82,9 +82,9 @@ static void destroy(struct gs_checkpointer *m)
 	free(m);
 }
 
-#define REFUSED 3 /* gpushare-mem's exit status for that */
+#define REFUSED 3 /* gpushare-mem's exit status in that case */
 
-/* The last line that is not empty. */
+/* Keeps the last line that is not empty. */
 static void keep_line(struct gs_checkpointer *m, char *text)
 {
 	char *save = NULL;
@@ -97,7 +97,7 @@ static void keep_line(struct gs_checkpointer *m, char *text)
 	}
 }
 
-/* Its end of the socket is closed: it has ended, or is about to. */
+/* Its end of the socket is closed: the child has ended, or is about to. */
 static void over(struct gs_checkpointer *m)
 {
 	enum gs_moved result;
@@ -152,7 +152,7 @@ int gs_checkpointer_check(const struct gs_config *c, struct gs_error *err)
 	struct stat st;
 
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-		return gs_fail(err, "%s is no program", path);
+		return gs_fail(err, "%s is not a program", path);
 	if (access(path, X_OK) < 0)
 		return gs_fail(err, "%s cannot be run: %s", path, strerror(errno));
 	return 0;

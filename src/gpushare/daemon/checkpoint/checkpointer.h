@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * gpushare-mem run for one process: its device memory to the host, or back.
- * In a process of its own, because the driver takes its time.
- */
+/* Runs gpushare-mem for one process, which moves its device memory to the host or back. It is a
+ * process of its own since the driver takes long. */
 #ifndef GPUSHARE_DAEMON_CHECKPOINTER_H
 #define GPUSHARE_DAEMON_CHECKPOINTER_H
 
@@ -12,26 +10,27 @@
 
 struct gs_checkpointer;
 
-/* Refused: the driver itself would not bring the memory back. */
+/* Refused: the driver itself would not move the memory back. */
 enum gs_moved { GS_MOVED, GS_MOVE_FAILED, GS_MOVE_REFUSED, GS_MOVE_KILLED };
 
-/* Called once, from the event loop; said: the program's last line, of the failure or the times. */
+/* Called once, from the event loop. said: the program's last line, which describes the failure or
+ * the times. */
 typedef void gs_checkpointer_done(void *arg, enum gs_moved result, const char *said);
 
-/* It is there and may be run: 0; -1 with the reason, as an administrator reads it. */
+/* Is gpushare-mem installed and executable? Returns 0; -1 with the reason, for an administrator. */
 int gs_checkpointer_check(const struct gs_config *config, struct gs_error *err);
-/* At the start and after a reload: a warning if it is not and the configuration needs it. */
+/*
+ * Call at the start and after a reload: logs a warning if it is not and the configuration needs it.
+ */
 void gs_checkpointer_warn(const struct gs_config *config);
 
-/*
- * Run "gpushare-mem VERB PID"; after preempt_timeout of MemoryParameters it is killed.  It
- * outlives the daemon.  NULL: it cannot be started.
- */
+/* Runs "gpushare-mem VERB PID" and calls `done` when it has ended. It is killed after
+ * preempt_timeout of MemoryParameters, and outlives the daemon. NULL: it cannot be started. */
 struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct gs_device *device,
 					      const char *verb, pid_t pid,
 					      gs_checkpointer_done *done, void *arg);
 
-/* Nobody waits for it any longer; it goes on.  NULL is fine. */
+/* `done` is not called any more; the program continues. NULL is fine. */
 void gs_checkpointer_abandon(struct gs_checkpointer *checkpointer);
 
 #endif

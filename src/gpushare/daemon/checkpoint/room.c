@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Room for a return; see room.h. */
+/* Is there room for a return? See room.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/room.h"
 
@@ -12,12 +12,12 @@
 #include "gpushare/daemon/memory/memory_check.h"
 
 #define MIB(bytes) ((bytes) >> 20)
-/* An answer takes the helper some milliseconds. */
+/* The helper needs some milliseconds for an answer. */
 #define LISTEN_AGAIN_NS (20 * GS_NS_PER_MS)
-/* NVML hangs now and then: the return is tried without its word then. */
+/* NVML hangs now and then; after this long the return is tried without its answer. */
 #define LISTEN_MOST_NS (10 * GS_NS_PER_S)
 #define REQUEST_AGAIN_NS GS_NS_PER_S
-/* How long an answer is good for: one step of the loop looks at it several times. */
+/* How long an answer is valid: one step of the loop uses it several times. */
 #define VALID_NS (50 * GS_NS_PER_MS)
 
 /* What its processes had, and their contexts. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Is there room on the GPU for what returns from the host?
+ * Finds out whether the GPU has room for memory that returns from the host.
  *
- * A reservation says that gpushare's own jobs leave room; programs outside
- * gpushare may have it all the same.  With some drivers a process whose return
- * failed for want of memory never returns (cuda-checkpoint, issue 44), so the
- * driver is asked first, where NVML is there.
+ * A reservation only means that gpushare's own jobs leave room; programs outside gpushare may have
+ * taken it. With some drivers a process whose return failed for want of memory can never return
+ * (cuda-checkpoint, issue 44). So the driver is asked first, if NVML is available.
  */
 #ifndef GPUSHARE_DAEMON_CHECKPOINT_ROOM_H
 #define GPUSHARE_DAEMON_CHECKPOINT_ROOM_H
@@ -17,9 +16,9 @@
 struct gs_alloc;
 
 /*
- * 1: the driver has said since this return was first asked about that the
- * memory is free, or nobody can say.  0: not yet, or it is not; the
- * allocation's away->again_ns says when to ask again.
+ * Returns 1: the driver has confirmed, since this return was first asked about, that the memory is
+ * free, or it cannot be asked. 0: not yet, or there is no room; then away->again_ns of the
+ * allocation says when to ask again. now: ns of gs_clock_ns().
  */
 int gs_room_for(struct gs_daemon *d, struct gs_alloc *alloc, uint64_t now);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Jobs that are suspended with their memory on the host; see suspend.h. */
+/* Suspends jobs with their memory on the host; see suspend.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/suspend.h"
 
@@ -16,12 +16,12 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/checkpoint_core.h"
 
-/* A SUSPEND that waits until the memory is on the host. */
+/* A SUSPEND request that waits until the memory is on the host. */
 struct waiting {
 	LIST_ENTRY(waiting) link;
 	struct gs_connection *conn;
 	uint32_t job, tag;
-	char failed[192]; /* why it is not to be had, "" */
+	char failed[192]; /* why that is not possible; "" */
 };
 
 static LIST_HEAD(, waiting) all = LIST_HEAD_INITIALIZER(all);
@@ -47,7 +47,7 @@ int gs_suspend_waits(const struct gs_connection *conn)
 	return waiting_of(conn) != NULL;
 }
 
-/* Nothing of it is on its way, in either direction, because of its suspension. */
+/* Is nothing of the allocation being moved because of the suspension, in either direction? */
 static int settled(const struct gs_alloc *a)
 {
 	return a->suspended ? gs_suspend_keeps(a) : !a->away || a->away->released;
@@ -70,7 +70,7 @@ int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 1;
 	gs_memory_step(d);
-	gs_suspend_answer(d); /* a job without steps here waits for nobody else's memory */
+	gs_suspend_answer(d); /* a job without steps here need not wait for another job's memory */
 	return 0;
 }
 
@@ -112,9 +112,9 @@ int gs_suspend_step(struct gs_checkpoint *t)
 		if (!a->suspended || gs_suspend_keeps(a))
 			continue;
 		if (!a->admitted && !a->away) {
-			a->suspended = 0; /* it has no memory yet */
+			a->suspended = 0; /* it has no memory yet, so there is nothing to move */
 		} else if (a->away && a->away->released && !a->admitted) {
-			gs_memory_leave(a); /* it was taken back, and waited */
+			gs_memory_leave(a); /* its memory was taken back, and it waited */
 			a->away->queued = 0;
 			gs_state_save(d);
 			return 1;
@@ -131,7 +131,7 @@ int gs_suspend_step(struct gs_checkpoint *t)
 			gs_checkpoint_leave(t, a);
 			return 1;
 		}
-		/* Else its processes are on their way back: they leave once they are there. */
+		/* Otherwise its processes are returning, and leave again once they are back. */
 	}
 	return 0;
 }
@@ -168,7 +168,8 @@ void gs_suspend_answer(struct gs_daemon *d)
 	struct waiting *w, *next;
 	struct gs_msg msg;
 
-	/* Nobody is closed here: it hangs up by itself, and the caller may still need it. */
+	/* Does not close the connection: the peer hangs up by itself, and the caller may still use
+	 * it. */
 	for (w = LIST_FIRST(&all); w; w = next) {
 		next = LIST_NEXT(w, link);
 		if (!job_settled(d, w->job))

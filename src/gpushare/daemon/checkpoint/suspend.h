@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SuspendMemory=checkpoint: the memory of a job that Slurm is about to suspend
- * goes to the host while the job's processes can still take part in that, and
- * stays there until the job has been resumed.  The moving is checkpoint.h's.
+ * SuspendMemory=checkpoint: when Slurm is about to suspend a job, moves the job's memory to the
+ * host while the job's processes can still take part in that, and keeps it there until the job is
+ * resumed. checkpoint.h does the moving.
  */
 #ifndef GPUSHARE_DAEMON_SUSPEND_H
 #define GPUSHARE_DAEMON_SUSPEND_H
@@ -16,26 +16,24 @@ struct gs_daemon;
 struct gs_connection;
 struct gs_checkpoint;
 
-/*
- * The connection has asked for it; it is answered under that tag once each of the
- * job's allocations has left or has been refused, which may be at once.  -1: no memory.
- */
+/* A connection requests this for a job. It is answered under that tag once each of the job's
+ * allocations has been moved or refused, which may be at once. Returns 0; -1: no memory. */
 int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag);
-/* Has the connection asked, and not been answered yet? */
+/* Has the connection a request that is not answered yet? */
 int gs_suspend_waits(const struct gs_connection *conn);
 /* The job has been resumed: its allocations wait for their memory again. */
 void gs_suspend_end(struct gs_daemon *d, uint32_t job_id);
-/* Whoever asked has gone: what has not left by now is not to leave any more. */
+/* The connection that made the request is gone: allocations that have not been moved yet stay. */
 void gs_suspend_connection_gone(struct gs_connection *conn);
 
-/* Nothing is being moved: 1, something has been begun or has changed. */
+/* Call while nothing is being moved. Returns 1 if it has begun or changed something. */
 int gs_suspend_step(struct gs_checkpoint *t);
-/* An allocation cannot leave. */
+/* An allocation cannot be moved. */
 void gs_suspend_failed(struct gs_daemon *d, struct gs_alloc *alloc, const char *why);
-/* Answer those whose job is as it is to be. */
+/* Answers the requests whose jobs are in their final state. */
 void gs_suspend_answer(struct gs_daemon *d);
 
-/* The jobs that are suspended so, for the state file. */
+/* The jobs that are suspended in this way, for the state file. */
 extern const struct gs_state_part gs_suspend_part;
 
 #endif

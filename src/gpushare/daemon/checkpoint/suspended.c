@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A thread that looks for stopped clients; see suspended.h. */
+/* A thread that finds stopped clients; see suspended.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/checkpoint/suspended.h"
 
@@ -19,20 +19,20 @@
 #define EVERY_NS (100 * GS_NS_PER_MS)
 
 struct client {
-	uint64_t conn; /* its id */
+	uint64_t conn; /* the connection's id */
 	pid_t pid;
 	int stopped, matters;
-	struct gs_gpu_client *client; /* with the lock only */
+	struct gs_gpu_client *client; /* use it only with the daemon's lock */
 	struct gs_device *device;
 };
 
 struct gs_suspended {
 	struct gs_daemon *d;
 	pthread_t thread;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the following fields */
 	pthread_cond_t change;
 	int over;
-	/* The thread's own: */
+	/* Used by the thread only: */
 	struct client *client;
 	size_t room;
 };
@@ -53,7 +53,7 @@ static void do_question(struct gs_gpu *gpu, void *arg)
 			q->s->client[i].matters = gs_gpu_client_matters(q->s->client[i].client);
 }
 
-/* Of the first n: the others are dropped. */
+/* Keeps those of the first n clients that matter. */
 static size_t those_that_matter(struct gs_suspended *s, size_t n)
 {
 	size_t left = 0;
@@ -69,7 +69,7 @@ static size_t those_that_matter(struct gs_suspended *s, size_t n)
 	return left;
 }
 
-/* Those for whom it makes a difference; with the daemon's lock. */
+/* Collects the clients for which it matters; with the daemon's lock. */
 static size_t collect(struct gs_suspended *s)
 {
 	const struct gs_connection *conn;
@@ -83,7 +83,7 @@ static size_t collect(struct gs_suspended *s)
 			struct client *grown = realloc(s->client, room * sizeof(*grown));
 
 			if (!grown)
-				break; /* the others the next time, perhaps */
+				break; /* the others may follow next time */
 			s->client = grown;
 			s->room = room;
 		}
@@ -105,7 +105,7 @@ static int is_stopped(const struct gs_suspended *s, size_t n, uint64_t conn, int
 	return 0;
 }
 
-/* Who has gone meanwhile is no longer there; with the daemon's lock. */
+/* Skips clients that are gone by now; with the daemon's lock. */
 static void apply(struct gs_suspended *s, size_t n)
 {
 	struct gs_connection *conn;
@@ -135,7 +135,7 @@ static void inspect(struct gs_suspended *s)
 	gs_unlock();
 }
 
-/* 1; 0: it is over. */
+/* Returns 1; 0: the thread must end. */
 static int wait_until(struct gs_suspended *s, uint64_t ns)
 {
 	struct timespec at = { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };

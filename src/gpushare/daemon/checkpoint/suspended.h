@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Clients whose processes have been stopped.  Nobody tells the daemon of
- * that: slurmstepd calls no plugin when a job is suspended.  So a thread looks
- * into /proc, which now and then takes 5 to 10 ms for eleven programs (H200):
- * in the loop, with the lock, that was a pause for every client.
+ * Finds clients whose processes have been stopped. The daemon is not notified of that: slurmstepd
+ * calls no plugin when a job is suspended. So a thread reads /proc, which now and then takes 5 to
+ * 10 ms for eleven programs (H200). In the event loop, with the lock held, that delayed every
+ * client.
  */
 #ifndef GPUSHARE_DAEMON_SUSPENDED_H
 #define GPUSHARE_DAEMON_SUSPENDED_H
@@ -13,9 +13,9 @@
 
 struct gs_suspended;
 
-/* The thread; from then on gs_lock() matters.  NULL with the reason. */
+/* Starts the thread; from then on gs_lock() matters. NULL with the reason. */
 struct gs_suspended *gs_suspended_start(struct gs_daemon *d, struct gs_error *err);
-/* It ends before this returns.  Without the lock; NULL is fine. */
+/* Ends the thread and frees its state. Call without the lock; NULL is fine. */
 void gs_suspended_end(struct gs_suspended *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU's thread; see arbiter.h. */
+/* The thread of one GPU; see arbiter.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpu/arbiter.h"
 
@@ -19,18 +19,19 @@
 #include "gpushare/daemon/gpu/prompt.h"
 
 #define STACK_BYTES (512 * 1024)
-/* Between two polls of a thread that polls, and of one that sleeps in between. */
+/* The time between two polls: while the thread polls, and while it sleeps in between. */
 #define POLL_NS (1 * GS_NS_PER_US)
 #define POLL_ASLEEP_NS (100 * GS_NS_PER_US)
-/* Whether polling is still worth it is asked that often, and whether it takes a job's processor. */
+/* How often the thread decides whether to poll, and how often it reads the load to see whether that
+ * would take a job's processor. */
 #define REVIEW_NS (1 * GS_NS_PER_MS)
 #define LOAD_NS GS_NS_PER_S
-/* On smaller nodes a processor that polls is missed. */
+/* With fewer processors on the node a polling one would be missed. */
 #define PROCESSORS_LEAST 8
 /*
- * A client that asks without end wakes a thread that sleeps up to REQUESTS_MOST times in a row, and
- * then once in REQUEST_NS.  That bounds what it can take of a processor to a few percent; no
- * program launches so often that it is held up by it.
+ * A client that makes requests without end wakes a sleeping arbiter up to REQUESTS_MOST times in a
+ * row, and then once per REQUEST_NS. So it can take only a few percent of a processor; no program
+ * launches so often that this delays it.
  */
 #define REQUESTS_MOST 100
 #define REQUEST_NS (200 * GS_NS_PER_US)
@@ -45,14 +46,15 @@ struct gs_arbiter {
 	struct gs_gpu *gpu;
 	struct gs_arbiter_options o;
 	pthread_t thread;
-	int runs; /* there is a thread; the loop's */
+	int runs; /* there is a thread; used by the event loop only */
 	_Atomic int over, mode, polls;
 	_Atomic(struct call *) call;
-	_Atomic uint32_t word; /* changes when the thread is to wake up */
-	/* The thread's own: */
-	uint64_t reviewed_ns; /* when the load was read */
+	_Atomic uint32_t word; /* changed to wake the thread */
+	/* Used by the thread only: */
+	uint64_t reviewed_ns; /* when the load was last read */
 	int may_poll;
-	uint64_t requests_ns; /* up to here the time that asking may take has been given out */
+	/* the point in time up to which requests have used up their allowance */
+	uint64_t requests_ns;
 };
 
 int gs_arbiter_may_poll(enum gs_arbiter_mode mode, const struct gs_arbiter_place *p)
@@ -91,7 +93,8 @@ static void review(struct gs_arbiter *a, uint64_t now)
 	a->may_poll = may_poll(a, load);
 }
 
-/* Polling or sleeping from now on; the clients need not wake a thread that polls. */
+/* Decides whether to poll or to sleep. The pages say which, since clients need not wake a thread
+ * that polls. */
 static void decide_to_poll(struct gs_arbiter *a, uint64_t now)
 {
 	int polls;
@@ -109,14 +112,14 @@ static void tell_news(struct gs_arbiter *a)
 {
 	static const uint64_t one = 1;
 
-	/* What does not fit is there already. */
+	/* If the eventfd is full the loop has been notified already. */
 	if (gs_gpu_has_news(a->gpu) && write(a->o.news_fd, &one, sizeof(one)) < 0 &&
 	    errno != EAGAIN)
-		gs_log(GS_LOG_ERROR, "gpu %u: the event loop cannot be told: %s", a->o.index,
+		gs_log(GS_LOG_ERROR, "gpu %u: cannot notify the event loop: %s", a->o.index,
 		       strerror(errno));
 }
 
-/* What the loop has asked for; 1 if it has. */
+/* Runs the loop's call, if there is one; returns 1 then. */
 static int serve_call(struct gs_arbiter *a)
 {
 	struct call *call = atomic_load(&a->call);
@@ -125,11 +128,11 @@ static int serve_call(struct gs_arbiter *a)
 		return 0;
 	call->fn(a->gpu, call->arg);
 	atomic_store(&a->call, NULL);
-	sem_post(&call->done); /* it is gone from here on */
+	sem_post(&call->done); /* the call is gone from here on */
 	return 1;
 }
 
-/* Has so much been asked of late that the next one has to wait? */
+/* Have there been so many requests that the next one must wait? */
 static int is_overrun(struct gs_arbiter *a, int heard, uint64_t now)
 {
 	if (a->requests_ns < now)
@@ -139,7 +142,7 @@ static int is_overrun(struct gs_arbiter *a, int heard, uint64_t now)
 	return a->requests_ns > now + REQUESTS_MOST * REQUEST_NS;
 }
 
-/* word: what it was before the last look at whatever changes it. */
+/* Sleeps. word: the value of a->word before the state was last checked. */
 static void sleep_until(struct gs_arbiter *a, uint32_t word, int overrun, uint64_t next)
 {
 	struct gs_doorbell doorbell[GS_DOORBELLS_MAX];
@@ -160,7 +163,7 @@ static void *arbitrate(void *arg)
 	uint64_t next = 0;
 
 	gs_be_prompt(a->o.real_time && !polls);
-	/* Real time would let nobody else run where it polls. */
+	/* At real-time priority a polling thread would let no other run on its processor. */
 	if (a->o.real_time && polls)
 		gs_be_nice();
 	gs_gpu_poll_every(a->gpu, POLL_ASLEEP_NS);
@@ -223,7 +226,7 @@ int gs_arbiter_start(struct gs_arbiter *a, struct gs_error *err)
 {
 	atomic_store(&a->over, 0);
 	if (gs_thread_start(&a->thread, STACK_BYTES, arbitrate, a) < 0)
-		return gs_fail_errno(err, "gpu %u: no thread", a->o.index);
+		return gs_fail_errno(err, "gpu %u: cannot start its arbiter thread", a->o.index);
 	a->runs = 1;
 	bind(a);
 	return 0;

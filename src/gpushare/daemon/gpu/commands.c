@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Calls of the event loop to an arbiter; see commands.h.  A function do_...() runs in its thread.
- */
+/* Calls of the event loop to an arbiter; see commands.h. The functions do_...() run in the
+ * arbiter's thread. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpu/commands.h"
 

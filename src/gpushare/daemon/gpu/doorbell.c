@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Futexes, several at a time; see doorbell.h. */
+/* Waits for several futexes at once; see doorbell.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpu/doorbell.h"
 
@@ -14,7 +14,7 @@
 
 #define POLL_NS (1 * GS_NS_PER_MS)
 
-/* Of the kernel's interface, for headers that are older than that. */
+/* The kernel's interface, for system headers that are older than it. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -29,7 +29,7 @@ static struct timespec at(uint64_t ns)
 	return (struct timespec) { (time_t)(ns / GS_NS_PER_S), (long)(ns % GS_NS_PER_S) };
 }
 
-/* -1: this kernel cannot. */
+/* Returns 0; -1: this kernel cannot wait for several. */
 static int wait_for_all(const struct gs_doorbell *doorbell, size_t n, uint64_t until_ns)
 {
 	struct waiter waiter[GS_DOORBELLS_MAX];

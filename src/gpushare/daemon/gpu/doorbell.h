@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sleeping until one of several words changes that other threads and processes count up. */
+/* Sleeping until one of several words changes, which other threads and processes add to. */
 #ifndef GPUSHARE_DAEMON_DOORBELL_H
 #define GPUSHARE_DAEMON_DOORBELL_H
 
@@ -8,19 +8,18 @@
 
 #include "gpushare/arbiter/gpu.h"
 
-/* So many words the kernel waits for at once. */
+/* How many words the kernel can wait for at once. */
 #define GS_DOORBELLS_MAX 128
 
 /*
- * Sleep until one of the n words is another than was heard, somebody wakes whoever sleeps on one,
- * or it is until_ns (gs_clock_ns(); UINT64_MAX: no such time).  n may be more than
- * GS_DOORBELLS_MAX: the words beyond are not looked at.  Then, and on kernels before 5.16, which
- * wait for one word at a time, it sleeps a millisecond at most, so the caller looks at the others
- * that often.
+ * Sleeps until one of the n words differs from its `heard`, a thread wakes the sleepers of one, or
+ * it is until_ns (gs_clock_ns(); UINT64_MAX: never). n may exceed GS_DOORBELLS_MAX, and then the
+ * words beyond it are not watched. In that case, and on kernels before 5.16, which wait for one
+ * word at a time, it sleeps a millisecond at most, so that the caller can check the others.
  */
 void gs_doorbells_wait(const struct gs_doorbell *doorbell, size_t n, uint64_t until_ns);
 
-/* Wake whoever sleeps on the word, which the caller has changed. */
+/* Wakes all sleepers of the word, which the caller has changed. */
 void gs_doorbell_wake(const _Atomic uint32_t *word);
 
 #endif

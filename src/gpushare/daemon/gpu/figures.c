@@ -10,7 +10,7 @@
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 
-/* How much more often than once a lesson counts: by then the table says what the lesson does. */
+/* A lesson counts at most this many times: by then the table has its value. */
 #define LESSON_TIMES_MOST 12
 
 struct sync {
@@ -21,8 +21,8 @@ struct sync {
 	struct gs_lesson lesson[GS_GPU_LESSONS];
 };
 
-/* In the arbiter's thread; the loop waits, so the lists of steps and connections are as they were.
- */
+/* Runs in the arbiter's thread. The loop waits meanwhile, so the lists of steps and connections do
+ * not change. */
 static void do_sync(struct gs_gpu *gpu, void *arg)
 {
 	struct sync *sync = arg;

@@ -14,7 +14,7 @@
 
 int gs_be_nice(void)
 {
-	return setpriority(PRIO_PROCESS, 0, NICEST); /* of this thread alone */
+	return setpriority(PRIO_PROCESS, 0, NICEST); /* on Linux this affects only this thread */
 }
 
 enum gs_prompt gs_be_prompt(int wanted)
@@ -28,12 +28,12 @@ enum gs_prompt gs_be_prompt(int wanted)
 		return GS_PROMPT_NOT;
 	if (sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &real_time) == 0)
 		return GS_PROMPT_REAL_TIME;
-	/* A container's control group may have no real-time budget, as root too. */
+	/* A container's control group may have no real-time budget, even for root. */
 	why = errno;
 	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &ordinary) == 0 &&
 	    gs_be_nice() == 0)
 		prompt = GS_PROMPT_NICE;
-	gs_slice_short(); /* where that is refused, it is woken as on a Linux before 6.12 */
+	gs_slice_short(); /* if refused, it is woken as on a Linux before 6.12 */
 	errno = why;
 	return prompt;
 }

@@ -231,7 +231,7 @@ void gs_history_add(struct gs_history *h, const struct gs_past_step *step)
 	if (send_request(h, &r) < 0) {
 		if (h->lost++ == 0)
 			gs_log(GS_LOG_WARN,
-			       "the history's helper does not keep up: steps are lost");
+			       "the history's helper is too slow: steps are not recorded");
 	} else if (h->lost) {
 		gs_log(GS_LOG_WARN, "the history lost %llu steps", (unsigned long long)h->lost);
 		h->lost = 0;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A reservation is the kernel's limit, too (dmem.h), where there is such a
- * controller for the GPU.  What goes wrong is said once per GPU: the shim's
- * count holds in any case.
- */
+/* Makes a reservation the kernel's limit, too (dmem.h), where the GPU has such a controller. A
+ * failure is logged once per GPU; the shim's own accounting holds in any case. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/dmem_steps.h"
 
@@ -36,7 +33,8 @@ static void said(struct gs_device *device, const char *what, const struct gs_err
 	device->dmem_said = 1;
 }
 
-/* What the job's steps but `but` have reserved of that GPU; most of them share one allocation. */
+/* What the job's steps other than `but` have reserved of that GPU; most of them share one
+ * allocation. */
 static uint64_t reserved_by_job(const struct gs_daemon *d, const struct gs_step *of,
 				const struct gs_step *but)
 {
@@ -72,7 +70,8 @@ void gs_dmem_begin(const struct gs_daemon *d, struct gs_step *s, const char *pro
 		said(device, "is not set", &err);
 		return;
 	}
-	s->dmem_cgroup = strdup(cgroup); /* without memory for it the limit goes with the cgroup */
+	/* if there is no memory for it, the limit ends with the cgroup */
+	s->dmem_cgroup = strdup(cgroup);
 	gs_log(GS_LOG_DEBUG, "job %u: the kernel's limit for %s is %" PRIu64 " MiB", s->info.job_id,
 	       cgroup, bytes >> 20);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who gets device memory when; see memory.h. */
+/* Decides which allocation gets device memory when; see memory.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/memory.h"
 
@@ -22,7 +22,8 @@
 
 struct gs_memory {
 	struct gs_rbdm *rbdm;
-	/* Cycles are counted from here; a reload that changes their length begins anew. */
+	/* RBDM's cycles are counted from base_ns; a reload that changes their length sets a new
+	 * base. */
 	uint64_t cycle_ns, base_ns, base_cycle;
 };
 
@@ -48,21 +49,22 @@ void gs_memory_set_relief(const struct gs_memory_relief *r)
 	relief = r;
 }
 
-/* Seed 003 quantifies priorities by any positive values; ours begin at 0. */
+/* RBDM takes any positive number as a priority; priorities here begin at 0. */
 static uint32_t quantified(int32_t priority)
 {
 	return priority > 0 ? (uint32_t)priority : 1;
 }
 
 /*
- * The sum below the line of equation 1: each priority that the configuration knows, once.  A step
- * that has another one, from its PriorityTier or by an order, only grows faster or more slowly.
+ * The denominator of RBDM's equation 1: the sum of all priorities that the configuration knows,
+ * each once. A step with another priority, from its PriorityTier or by an administrator's order,
+ * only grows faster or more slowly.
  */
 static uint32_t sum_of_priorities(const struct gs_config *c)
 {
 	unsigned char seen[GS_CONFIG_PRIORITY_MAX + 1] = {
 		[1] = 1
-	}; /* 1: partitions without a line */
+	}; /* 1: for partitions without a line */
 	uint32_t sum = 0;
 
 	for (size_t i = 0; i < c->npartition; i++)
@@ -141,7 +143,7 @@ int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct 
 	struct gs_memory *m = a->device->admission;
 
 	if (!a->bytes)
-		return gs_fail(err, "a reservation of no memory");
+		return gs_fail(err, "the reservation is 0 bytes");
 	if (a->bytes > a->device->memory)
 		return gs_fail(err,
 			       "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64 " MiB to reserve",
@@ -266,7 +268,7 @@ static int admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 	       MIB(s->alloc->bytes), dev->index, waited_s);
 	gs_memory_check_now(d->check);
 	s->alloc->not_taken[0] = '\0';
-	if (!s->alloc->away) /* else once its processes are back */
+	if (!s->alloc->away) /* otherwise they are welcomed once its processes are back */
 		gs_memory_welcome(d, s->alloc);
 	gs_state_save(d);
 	return 0;
@@ -284,7 +286,7 @@ static uint64_t admit_late(struct gs_daemon *d, uint64_t now)
 	return next;
 }
 
-/* When a reservation is covered next, ns of the clock. */
+/* When the next reservation is covered, ns of the clock. */
 static uint64_t due_ns(const struct gs_memory *m)
 {
 	uint64_t due = gs_rbdm_due(m->rbdm);
@@ -294,7 +296,7 @@ static uint64_t due_ns(const struct gs_memory *m)
 	return m->base_ns + (due > m->base_cycle ? due - m->base_cycle : 0) * m->cycle_ns;
 }
 
-/* What the log has not said yet of those that have begun to wait. */
+/* Logs the allocations that have begun to wait and are not in the log yet. */
 static void log_waiting(struct gs_daemon *d)
 {
 	struct gs_step *s;

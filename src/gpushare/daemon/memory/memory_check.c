@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Comparing NVML's figures with the ledger's; see memory_check.h. */
+/* Compares NVML's figures with the ledger's; see memory_check.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/memory_check.h"
 
@@ -21,21 +21,22 @@
 #include "gpushare/proto/page.h"
 
 #define MIB(bytes) ((bytes) >> 20)
-/* A difference is worth a line again when it has grown by this. */
+/* A difference is logged again when it has grown by this many bytes. */
 #define GROWN (UINT64_C(64) << 20)
 
 struct gs_driver_use {
 	uint64_t bytes;
-	uint64_t said; /* the difference that the log has told */
+	uint64_t said; /* the difference as last logged */
 };
 
 struct gs_memory_check {
 	struct gs_daemon *d;
 	pid_t pid;
 	int sock;
-	int requested;                      /* an answer is on its way */
-	uint64_t requested_ns, answered_ns; /* when it was asked; what the last answer was to */
-	int again;                          /* and is too old for what has happened since */
+	int requested; /* an answer is awaited */
+	/* when NVML was last asked; when the question of the last answer was asked */
+	uint64_t requested_ns, answered_ns;
+	int again; /* the awaited answer is too old: ask again */
 	struct event *timer, *readable;
 	struct gs_nvml_answer answer;
 	struct gs_unmanaged_list unmanaged;
@@ -77,7 +78,8 @@ static void end_helper(struct gs_memory_check *c)
 	c->pid = 0;
 }
 
-/* More than it was granted: rounding, contexts and code, or a call that is not counted. */
+/* The client has more than it was granted: rounding, contexts and code, or a call that is not
+ * counted. */
 static void compare(struct gs_connection *conn, uint64_t driver)
 {
 	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
@@ -89,7 +91,7 @@ static void compare(struct gs_connection *conn, uint64_t driver)
 	if (!use)
 		use = conn->registration.driver = calloc(1, sizeof(*use));
 	if (!use)
-		return; /* it is not known, then */
+		return; /* then the use is not known */
 	use->bytes = driver;
 	if (more < use->said + GROWN)
 		return;
@@ -101,9 +103,9 @@ static void compare(struct gs_connection *conn, uint64_t driver)
 }
 
 /*
- * What is reserved must be there: what others have of the GPU, outside gpushare
- * and the driver itself, is not.  Where the driver numbers processes otherwise
- * (a container), it does not know ours, and nothing is concluded.
+ * What is reserved must exist: memory that others have of the GPU, apart from gpushare and the
+ * driver itself, is not available. Where the driver numbers processes differently (in a container)
+ * it does not know this daemon's clients, and nothing is concluded.
  */
 static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, uint64_t ours)
 {
@@ -119,7 +121,7 @@ static void check_room(struct gs_device *device, const struct gs_nvml_gpu *gpu, 
 		gs_log(GS_LOG_WARN,
 		       "gpu %u: %" PRIu64 " MiB are reserved, but %" PRIu64 " of %" PRIu64
 		       " MiB are in use outside gpushare: %" PRIu64
-		       " MiB of the reservations are not there",
+		       " MiB of the reservations are not available",
 		       device->index, MIB(reserved), MIB(outside), MIB(gpu->total), MIB(missing));
 	if (!missing || missing >= device->missing + GROWN)
 		device->missing = missing;
@@ -256,7 +258,7 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 		gs_memory_check_destroy(c);
 		return NULL;
 	}
-	on_time(-1, 0, c); /* what there is to say is said at the start */
+	on_time(-1, 0, c); /* log at the start whatever there is to log */
 	return c;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What programs took before; see memory_history.h. */
+/* What earlier runs of programs took; see memory_history.h. */
 #include "gpushare/daemon/memory/memory_history.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ struct gs_peaks {
 	struct {
 		uint64_t key, bytes;
 	} known[GS_PEAKS_MAX];
-	unsigned n, next; /* next: to be overwritten when it is full */
+	unsigned n, next; /* next: the entry to overwrite when the table is full */
 };
 
 struct gs_peaks *gs_peaks_create(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a client may take without asking.  The daemon leases bytes to a client
- * by adding them to a word of the client's page; the client takes from it and
- * puts back by itself, and the daemon can empty it at any moment, whatever
- * the client is doing.  So a request is refused only when the step's clients
- * really hold too much: leases do not stand in its way.
+ * Leases: what a client may allocate without asking. The daemon leases bytes to a client by adding
+ * them to a word of the client's page. The client takes bytes from that word and puts them back by
+ * itself, and the daemon can set it to zero at any moment, whatever the client is doing. So a
+ * request is refused only if the step's clients really hold too much, never because of their
+ * leases.
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/memory_lease.h"
@@ -16,10 +16,10 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/page.h"
 
-/* The part of what is left that one client gets as its lease. */
+/* A client's lease is one LEASE_PART-th of what is left of the reservation. */
 #define LEASE_PART 2
 
-/* What the client's word says, and what it cannot say: more than the client was granted. */
+/* What the client's word claims, but no more than the client was granted. */
 static uint64_t believed(const struct gs_connection *conn, uint64_t said)
 {
 	uint64_t held = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
@@ -45,7 +45,7 @@ static void recall_others(struct gs_connection *conn)
 			gs_lease_recall(other);
 }
 
-/* 1: granted, and a new lease; 0: beyond the reservation. */
+/* Returns 1: granted, with a new lease; 0: beyond the reservation. */
 static int alloc(struct gs_connection *conn, uint64_t bytes)
 {
 	struct gs_ledger *ledger = conn->device->ledger;
@@ -105,10 +105,8 @@ int gs_on_free(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	return 0;
 }
 
-/*
- * The most that the step has held at once.  Each client keeps its own most in
- * its page; of several it is the sum, which is never too little.
- */
+/* The most that the step has held at once. Each client keeps its own maximum in its page; the sum
+ * of them is never too little. */
 void gs_lease_note_peak(struct gs_daemon *d, const struct gs_alloc *alloc)
 {
 	struct gs_connection *conn;

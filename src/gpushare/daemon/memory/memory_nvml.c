@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Asking NVML, in a helper process; see memory_check.h. */
+/* Asks NVML in a helper process; see memory_check.h. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "gpushare/daemon/memory/memory_check.h"
 
-/* Facts of NVML's interface. */
+/* Parts of NVML's interface. */
 struct process_info {
 	unsigned int pid;
 	unsigned long long bytes;
@@ -27,8 +27,8 @@ static struct {
 	int (*count)(unsigned int *n);
 	int (*handle)(unsigned int index, void **device);
 	int (*processes)(void *device, unsigned int *n, struct process_info *info);
-	int (*memory)(void *device, struct memory_info *info); /* NULL: there is none */
-	int (*energy)(void *device, unsigned long long *mj);   /* the same */
+	int (*memory)(void *device, struct memory_info *info); /* NULL: NVML does not have it */
+	int (*energy)(void *device, unsigned long long *mj);   /* NULL: NVML does not have it */
 } nvml;
 
 static int open_nvml(const char *library, char *why, size_t size)

@@ -20,11 +20,11 @@
 struct gs_memory_waiter {
 	struct gs_msg hello;
 	gs_memory_begin *begin;
-	int page; /* the descriptor that came along, or -1 */
+	int page; /* the descriptor that came with its HELLO, or -1 */
 	uint64_t since_ns;
 };
 
-/* Why it waits, for the program's user: no detail that another moment makes wrong. */
+/* Why it waits, for the program's user: no details that soon become wrong. */
 static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size_t size)
 {
 	struct gs_rbdm_view view;
@@ -57,7 +57,7 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 	w->since_ns = gs_clock_ns();
 	conn->waiter = w;
 	gs_connection_watch_process(conn);
-	evtimer_add(conn->d->memory, &soon); /* its patience has an end as well */
+	evtimer_add(conn->d->memory, &soon); /* it may also have waited too long */
 	gs_msg_init(&msg, GS_MSG_WAIT, hello->header.tag);
 	msg.wait.bytes = conn->step->alloc->bytes;
 	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
@@ -78,7 +78,7 @@ void gs_memory_wait_end(struct gs_connection *conn)
 	conn->waiter = NULL;
 }
 
-/* One program of the allocation that waits, or NULL. */
+/* One waiting program of the allocation, or NULL. */
 static struct gs_connection *next_waiter(struct gs_daemon *d, const struct gs_alloc *a)
 {
 	struct gs_connection *conn;
@@ -114,7 +114,8 @@ uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now)
 		char why[256];
 
 		after = LIST_NEXT(conn, link);
-		if (!conn->waiter || conn->step->alloc->away) /* that is not its own doing */
+		/* its memory was taken back, so it is not refused for that */
+		if (!conn->waiter || conn->step->alloc->away)
 			continue;
 		if (now - conn->waiter->since_ns < bound) {
 			if (conn->waiter->since_ns + bound < next)
@@ -123,7 +124,7 @@ uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now)
 		}
 		gs_memory_why(conn->step->alloc, why, sizeof(why));
 		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
-				     "no memory within %.1f s (MemoryWait): %s",
+				     "got no GPU memory within %.1f s (MemoryWait=): %s",
 				     (double)bound / 1e9, why);
 		gs_connection_close(conn);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who uses a GPU past gpushare; see unmanaged.h. */
+/* Finds processes that use a GPU without gpushare; see unmanaged.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/unmanaged.h"
 
@@ -19,10 +19,10 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/proto/job_name.h"
 
-/* The server and its control daemon, whosever they are: their clients are listed as well. */
+/* MPS's server and its control daemon, of any user. NVML lists their clients as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
 
-/* A line of a file in the process's folder, without its end. */
+/* Reads the line of a file in the process's /proc folder that begins so, without its newline. */
 static int read_line(pid_t pid, const char *name, const char *begin, char *line, size_t size)
 {
 	char path[48];
@@ -39,7 +39,7 @@ static int read_line(pid_t pid, const char *name, const char *begin, char *line,
 	return found;
 }
 
-/* 0: it is there, and is described. */
+/* Describes the process; returns 0 if it exists. */
 static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct gs_unmanaged *p)
 {
 	char path[32], line[64];
@@ -90,7 +90,7 @@ static int is_shared(struct gs_daemon *d, uint32_t gpu)
 	return device && gs_steps_shares(d, device) > 0;
 }
 
-/* No ancestor is younger than its child, or the number has been used again. */
+/* An ancestor that is younger than its child has a reused number. */
 static int descends_from_us(const struct gs_unmanaged *p)
 {
 	struct gs_proc proc = { .start = p->start };
@@ -106,13 +106,14 @@ static int descends_from_us(const struct gs_unmanaged *p)
 	return 0;
 }
 
-/* Our own helpers (gpushare-mem) and MPS's programs are part of gpushare. */
+/* The daemon's own helpers (gpushare-mem) and MPS's programs are part of gpushare. */
 static int is_ours(const struct gs_unmanaged *p)
 {
 	return strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) == 0 || descends_from_us(p);
 }
 
-/* Of a job of Slurm's, with shares or without: by its cgroup, where it is of no registered step. */
+/* Does it belong to a Slurm job, with or without shares? If it is in no registered step its cgroup
+ * tells. */
 static int is_of_job(const struct gs_unmanaged *p)
 {
 	char line[512];

@@ -130,7 +130,7 @@ int gs_mps_query(const struct gs_mps_place *place, const char *command, char *an
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return gs_fail(err, "%.120s: %.*s: %.120s", place->program,
 			       (int)strcspn(command, "\n"), command,
-			       *answer ? answer : "it failed and says nothing");
+			       *answer ? answer : "it failed without a message");
 	return 0;
 }
 
@@ -178,7 +178,7 @@ pid_t gs_mps_server_up(const struct gs_mps_place *place, pid_t control, int time
 	pid_t server;
 
 	snprintf(pipe, sizeof(pipe), "%s/control", place->dir);
-	gs_fail(err, "MPS makes no pipe %.150s", pipe);
+	gs_fail(err, "MPS has not made the pipe %.150s", pipe);
 	for (; gs_clock_ns() < until; usleep(POLL_MS * 1000)) {
 		if (gs_proc_read(control, &proc) < 0)
 			return gs_fail(err, PROGRAM " has ended");

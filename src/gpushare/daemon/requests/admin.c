@@ -158,7 +158,7 @@ int gs_on_priority(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return -1;
 	if (msg->priority.priority > GS_PRIORITY_MAX)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST,
-					    "a priority is 0 to %u", GS_PRIORITY_MAX);
+					    "a priority must be from 0 to %u", GS_PRIORITY_MAX);
 	steps = gs_steps_prioritise(conn->d, job, msg->priority.priority);
 	if (!steps)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_UNKNOWN_STEP,
@@ -177,7 +177,9 @@ int gs_on_suspend(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (check(conn, tag) < 0)
 		return -1;
 	if (gs_suspend_waits(conn) || !job)
-		return gs_connection_refuse(conn, tag, GS_REFUSED_BAD_REQUEST, "one job at a time");
+		return gs_connection_refuse(
+			conn, tag, GS_REFUSED_BAD_REQUEST,
+			"this connection already waits for a job to be suspended");
 	if (!msg->suspend.resumed && d->config->suspend_memory)
 		return gs_suspend_begin(conn, job, tag); /* and answers */
 	if (msg->suspend.resumed)

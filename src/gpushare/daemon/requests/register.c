@@ -126,7 +126,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	keep_name(info.account, sizeof(info.account), said.account);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-					    "%u is no Slurm job's number", info.job_id);
+					    "%u is not the id of a Slurm job", info.job_id);
 	if (register_step(conn, msg->header.tag, &info, &step) < 0)
 		return -1;
 	return answer_registered(conn, msg->header.tag, step);
@@ -160,9 +160,10 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "this connection is in use already");
 	if (msg->local.force_ms > GS_FORCE_MS_MAX)
-		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
-					    "evictions every %u ms: at most %u",
-					    msg->local.force_ms, GS_FORCE_MS_MAX);
+		return gs_connection_refuse(
+			conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+			"forced evictions every %u ms: the period may be at most %u ms",
+			msg->local.force_ms, GS_FORCE_MS_MAX);
 	from_conn(conn, &info);
 	info.local = 1;
 	info.uid = conn->uid;

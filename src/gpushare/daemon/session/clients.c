@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the jobs' processes say: HELLO, memory, kernels, DOORBELL; see clients.h. */
+/* Handles the messages of the jobs' processes: HELLO, kernels, DOORBELL; see clients.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/session/clients.h"
 
@@ -25,7 +25,7 @@
 #include "gpushare/proto/page.h"
 #include "gpushare/proto/job_name.h"
 
-/* The step that the connection may join, or NULL: refused. */
+/* The step that the process belongs to, or NULL: refused. */
 static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *msg)
 {
 	const struct gs_msg_hello *hello = &msg->hello;
@@ -57,7 +57,7 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 	return step;
 }
 
-/* A fresh page, or the one that the client brought; its descriptor in *fd. */
+/* Makes a new page, or maps the one that the client brought; its descriptor in *fd. */
 static int get_page(struct gs_connection *conn, int brought, int *fd, struct gs_error *err)
 {
 	if (brought < 0) {
@@ -98,7 +98,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	if (!conn->client)
 		return gs_fail(err, "no memory");
 	conn->registration.stopped = 0;
-	/* An earlier daemon's lease is not ours. */
+	/* A lease of an earlier daemon does not count. */
 	atomic_store(&conn->page->lease, 0);
 	if (used_bytes)
 		gs_ledger_adopt(conn->device->ledger, step->alloc->id, conn->id, used_bytes);
@@ -127,7 +127,7 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 	return gs_connection_send(conn, &msg, page_fd);
 }
 
-/* A program's name is its user's text: what a terminal must not see becomes '?'. */
+/* The user chooses the program's name, so characters that a terminal must not see become '?'. */
 static void keep_program(struct gs_connection *conn, const char *program)
 {
 	snprintf(conn->registration.program, sizeof(conn->registration.program), "%s", program);
@@ -136,8 +136,8 @@ static void keep_program(struct gs_connection *conn, const char *program)
 			*c = '?';
 }
 
-/* A HELLO whose step has its memory: page, turn, WELCOME.  page: the descriptor it brought, or -1.
- */
+/* Answers a HELLO whose step has its memory: page, client and WELCOME. page: the descriptor that
+ * the client brought, or -1. */
 static int begin(struct gs_connection *conn, const struct gs_msg *hello, int page)
 {
 	struct gs_step *step = conn->step;
@@ -180,7 +180,7 @@ int gs_on_hello(struct gs_connection *conn, struct gs_msg *msg, int fd)
 							     gs_memory_wait(conn, msg, fd, begin);
 }
 
-/* 1 if kernels of it are on the GPU. */
+/* Takes the client off the arbiter; returns 1 if kernels of it are on the GPU. */
 static int leave(struct gs_connection *conn)
 {
 	int on_gpu =
@@ -248,7 +248,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	return 0;
 }
 
-/* The answer holds for the daemon as well, until the launches tell better. */
+/* The arbiter uses the answer as well, until launches report something better. */
 int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	uint32_t number = msg->time.number, dims = msg->time.dims;
@@ -259,7 +259,7 @@ int gs_on_time(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return -1;
 	gs_msg_init(&answer, GS_MSG_TIMED, msg->header.tag);
 	if (number < GS_STEP_USAGE_KERNELS_MAX && conn->registration.kernels->key[number]) {
-		gs_devices_sync(conn->d, 0); /* what launches have told by now */
+		gs_devices_sync(conn->d, 0); /* include what launches have reported by now */
 		answer.timed.tpt_ps = gs_learned_find(
 			conn->d->learned,
 			gs_learned_of_dims(conn->registration.kernels->key[number], dims));
@@ -286,7 +286,7 @@ int gs_on_variant(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
 	if (v->made_of >= GS_MADE_OF_COUNT || v->since > GS_SINCE_MAX) {
-		gs_complain("%s: closed: VARIANT of what there is not", conn->who);
+		gs_complain("%s: closed: an invalid VARIANT message", conn->who);
 		return -1;
 	}
 	gs_command_variant(conn->device->arbiter, &conn->step->live, conn->registration.kernels, v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * PRIORITY_REQUEST: a program's own word on its priority.  As with processes in Linux,
- * only root may raise it above what it has otherwise; for anybody else such a
- * priority request is ignored and the step's priority used (EffiSha, section 6.4).
+ * PRIORITY_REQUEST: a program requests a priority of its own. As with processes in Linux, only root
+ * may raise it. A request of anybody else for a higher priority is ignored, and the step's priority
+ * is used (EffiSha, section 6.4).
  */
 #define _GNU_SOURCE
 #include "gpushare/daemon/session/priority_request.h"
@@ -44,7 +44,7 @@ int gs_on_priority_request(struct gs_connection *conn, struct gs_msg *msg, int f
 	if (!conn->step || kind >= GS_PRIORITY_REQUEST_COUNT ||
 	    (kind == GS_PRIORITY_REQUEST_OWN && wanted > GS_PRIORITY_MAX)) {
 		gs_complain("%s: closed: %s", conn->who,
-			    conn->step ? "a request that there is not" :
+			    conn->step ? "an unknown priority request" :
 					 "PRIORITY_REQUEST before HELLO");
 		return -1;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PRIORITY_REQUEST: a program's own word on its priority. */
+/* PRIORITY_REQUEST: a program requests a priority of its own. */
 #ifndef GPUSHARE_DAEMON_PRIORITY_REQUEST_H
 #define GPUSHARE_DAEMON_PRIORITY_REQUEST_H
 

@@ -130,7 +130,7 @@ static void do_judge(struct gs_gpu *gpu, void *arg)
 /* A client whose page holds a state that there is not. */
 static void drop_bad(struct gs_connection *conn, uint32_t state)
 {
-	gs_complain("%s: closed: its page holds the state %u", conn->who, state);
+	gs_complain("%s: closed: its page has the invalid launch state %u", conn->who, state);
 	gs_mps_terminate(conn, "plays with its page");
 	gs_connection_close(conn);
 }

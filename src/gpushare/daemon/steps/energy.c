@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Dividing the GPUs' energy; see energy.h. */
+/* Divides the GPUs' energy among steps; see energy.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/energy.h"
 
@@ -36,7 +36,7 @@ static void give(struct gs_steps *list, const struct gs_device *device, double m
 		}
 }
 
-/* Steps that have ended meanwhile had their part of it, too. */
+/* Steps that have ended meanwhile get their part, too. */
 static void divide(struct gs_daemon *d, struct gs_device *device, uint64_t mj, uint64_t ns)
 {
 	uint64_t whole = had_by(&d->steps, device) + had_by(&d->finished.list, device);
@@ -62,8 +62,9 @@ void gs_energy_update(struct gs_daemon *d)
 			gs_devices_sync(d, 0);
 		device->energy.mj = mj;
 		device->energy.at_ns = at_ns;
-		/* The first answer says where the counter stands; a driver that was loaded anew
-		 * begins at 0. */
+		/*
+		 * The first answer gives the counter's start. A reloaded driver begins at 0 again.
+		 */
 		divide(d, device, since && mj > before ? mj - before : 0,
 		       since && at_ns > since ? at_ns - since : 0);
 	}

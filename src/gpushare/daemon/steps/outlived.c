@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory of processes that outlive their step; see outlived.h. */
+/* The memory of processes that outlive their step; see outlived.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/outlived.h"
 
@@ -23,21 +23,21 @@
 struct outlived {
 	LIST_ENTRY(outlived) link;
 	pid_t pid;
-	uint64_t start; /* of that process */
-	int pidfd;      /* -1: only the sweep sees its end */
+	uint64_t start; /* start time of that process (proc.h) */
+	int pidfd;      /* -1: only the sweep notices its end */
 	struct event *ended;
 	uint32_t job_id, step_id;
-	uint64_t id; /* the ledger's client, or step, of that number */
+	uint64_t id; /* its id as a client, or as a step, in the ledger */
 	uint64_t bytes;
 	struct gs_device *device;
-	struct gs_alloc *in;  /* it is counted in the allocation of the job's other steps; NULL */
-	struct gs_alloc *own; /* it is counted by itself; NULL */
+	struct gs_alloc *in;  /* set: it is counted in the allocation of the job's other steps */
+	struct gs_alloc *own; /* set: it is counted by itself */
 };
 
 static LIST_HEAD(, outlived) all = LIST_HEAD_INITIALIZER(all);
 
-/* A pidfd tells the end of the last thread, when the driver has its memory back; /proc calls a
- * process dead when its first one is. */
+/* A pidfd signals the end of the last thread, when the driver has its memory back. /proc already
+ * calls a process dead when its first thread is. */
 static int lives(const struct outlived *o)
 {
 	struct pollfd p = { .fd = o->pidfd, .events = POLLIN };
@@ -51,7 +51,7 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	gs_outlived_sweep(arg); /* frees this event, too */
+	gs_outlived_sweep(arg); /* this also frees the event */
 }
 
 static void watch(struct gs_daemon *d, struct outlived *o)
@@ -100,7 +100,7 @@ void gs_outlived_note(struct gs_connection *conn)
 	model.job_id = conn->step->info.job_id;
 	model.step_id = conn->step->info.step_id;
 	model.bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
-	/* Contexts and code are not counted, and the driver knows of them. */
+	/* The ledger does not count contexts and code, but the driver does. */
 	if (gs_memory_check_use(conn, &driver) && driver > model.bytes)
 		model.bytes = driver;
 	if (model.bytes)
@@ -130,7 +130,7 @@ void gs_outlived_keep(struct gs_daemon *d, struct gs_alloc *alloc)
 			counted(o);
 }
 
-/* -1: it cannot be counted; its memory is there for nobody all the same. */
+/* Returns -1 if it cannot be counted; its memory is unavailable all the same. */
 static int count_by_itself(struct outlived *o)
 {
 	uint64_t there = gs_memory_available(o->device);
@@ -139,7 +139,7 @@ static int count_by_itself(struct outlived *o)
 
 	o->in = NULL;
 	if (o->bytes > there)
-		o->bytes = there; /* it was more than its step had reserved */
+		o->bytes = there; /* it held more than its step had reserved */
 	if (!a)
 		return -1;
 	*a = (struct gs_alloc) { .id = o->id, .device = o->device, .bytes = o->bytes };
@@ -223,7 +223,7 @@ static int print_rest(const struct gs_daemon *d, FILE *f)
 	return n;
 }
 
-/* The allocation of a step of the job that goes on, on that GPU; NULL. */
+/* The allocation of another step of the job on that GPU; NULL: there is none. */
 static struct gs_alloc *of_job(struct gs_daemon *d, uint32_t job_id, const struct gs_device *device)
 {
 	struct gs_step *s;

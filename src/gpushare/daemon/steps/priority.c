@@ -27,7 +27,7 @@ int32_t gs_step_priority(const struct gs_config *config, const struct gs_step_in
 
 	if (info->priority_set == GS_PRIORITY_ORDER && info->priority <= GS_PRIORITY_MAX)
 		return (int32_t)info->priority;
-	/* A user's priority request may only lower it; the partition's limit is the
+	/* A user's request may only lower the priority; the partition's limit is the
 	 * administrator's. */
 	if (info->priority_set && info->priority <= GS_PRIORITY_MAX &&
 	    (info->uid == 0 || info->priority < (uint32_t)priority))

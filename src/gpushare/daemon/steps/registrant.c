@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The end of the process that registered a step, seen as it happens; see registrant.h. */
+/* Watches the process that registered a step; see registrant.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/registrant.h"
 
@@ -13,7 +13,7 @@ void gs_step_watch(struct gs_daemon *d, struct gs_step *s, event_callback_fn gon
 {
 	int fd = d->base ? (int)syscall(SYS_pidfd_open, s->info.registrant, 0) : -1;
 
-	/* Another process may have its number by now: the sweep finds that. */
+	/* Another process may have its number by now, which the sweep finds out. */
 	if (fd < 0)
 		return;
 	if (gs_proc_alive(s->info.registrant, s->info.start))

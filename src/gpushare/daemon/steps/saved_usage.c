@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The figures of running steps across a restart; see saved_usage.h. */
+/* Saves the figures of running steps; see saved_usage.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/saved_usage.h"
 
@@ -12,7 +12,7 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/memory/ledger.h"
 
-/* Of the clients that are gone. */
+/* Launches of the clients that are gone. */
 static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s)
 {
 	uint64_t all = s->usage.launches, theirs = 0;
@@ -57,7 +57,7 @@ static int parse(struct gs_daemon *d, const char *line)
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
-	s->usage = s->live = had; /* nobody has come to it yet */
+	s->usage = s->live = had; /* the step has no clients yet */
 	if (begun_s > 0 && begun_s < s->begun_s)
 		s->begun_s = begun_s;
 	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,

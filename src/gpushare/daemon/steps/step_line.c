@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step as a line of the state file; see step_line.h. */
+/* Writes and reads a step's line of the state file; see step_line.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/step_line.h"
 
@@ -9,8 +9,8 @@
 
 #include "gpushare/daemon/base/state.h"
 
-/* The flags have room above them; a field of its own would make earlier daemons' files unreadable.
- */
+/* The period of forced evictions is stored above the flags: a field of its own would make files of
+ * earlier daemons unreadable. */
 #define FORCE_SHIFT 2
 _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX &&
 		       GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
@@ -18,7 +18,7 @@ _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX 
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
-	/* Names come last, in quotes of their own: each may be empty. Earlier daemons wrote no
+	/* Names come last, each in quotes, since each may be empty. Earlier daemons wrote no
 	 * account. */
 	return snprintf(buf, size,
 			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64
@@ -30,7 +30,7 @@ int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 			*i->account ? "\"" : "");
 }
 
-/* "name", of less than size bytes; behind it then. */
+/* Reads a quoted name of less than `size` bytes and advances *line past it. */
 static int read_name(const char **line, char *name, size_t size)
 {
 	const char *end = **line == '"' ? strchr(*line + 1, '"') : NULL;
@@ -67,7 +67,7 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 	i->admitted = flags >> 1 & 1;
 	i->force_ms = (uint32_t)flags >> FORCE_SHIFT;
 	i->registrant = pid;
-	/* Whatever would not be written like this was not written by us. */
+	/* Accept only a line that would be written in exactly this form. */
 	gs_state_print(i, again, sizeof(again));
 	return strcmp(again, whole) == 0 ? 0 : -1;
 }

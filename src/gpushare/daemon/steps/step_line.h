@@ -7,9 +7,9 @@
 
 #include "gpushare/daemon/base/step.h"
 
-/* One line, without the newline; its length, as snprintf says it. */
+/* Writes one line without the newline; returns its length like snprintf(). */
 int gs_state_print(const struct gs_step_info *info, char *buf, size_t size);
-/* The reverse; -1 if it is not exactly such a line. */
+/* The reverse. Returns 0; -1 if it is not exactly such a line. */
 int gs_state_parse(const char *line, struct gs_step_info *info);
 
 #endif

@@ -34,7 +34,7 @@
 static gs_step_listener *over_listeners[LISTENERS_MAX];
 static gs_alloc_listener *alloc_listeners[LISTENERS_MAX];
 
-/* Kinds of kernel kept of a step that is over. */
+/* How many kernels of a step that has ended are kept. */
 #define KERNELS_KEPT 64
 
 void gs_steps_on_over(gs_step_listener *listener)
@@ -63,7 +63,7 @@ static int has_jobs_allocation(uint32_t step_id)
 	       step_id == GS_STEP_EXTERN;
 }
 
-/* What the administrator ordered for the job holds for its later steps. */
+/* An administrator's order for the job also holds for its later steps. */
 static void inherit_priority(struct gs_daemon *d, struct gs_step_info *info)
 {
 	const struct gs_step *s;
@@ -142,7 +142,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "%u shares asked for: GPU %u has 1 to %u", info->shares,
 			       info->gpu, (*device)->shares);
 	if (info->step_id == GS_STEP_ANY)
-		return gs_fail(err, "a step needs a number of its own");
+		return gs_fail(err, "a step needs a step id of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
 	TAILQ_FOREACH (s, &d->steps, link)
@@ -152,7 +152,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 	return 0;
 }
 
-/* Looked up once per step: a directory service may take its time. */
+/* Looked up once per step, since a directory service may be slow. */
 static void name_user(struct gs_step *s)
 {
 	char buf[4096];
@@ -164,7 +164,7 @@ static void name_user(struct gs_step *s)
 		snprintf(s->user, sizeof(s->user), "%u", (unsigned)s->info.uid);
 }
 
-/* In proportion to the shares, as asked for, or by earlier runs of the program. */
+/* The reservation: as requested, by earlier runs of the program, or in proportion to the shares. */
 static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *device,
 			 const struct gs_step_info *info)
 {
@@ -185,7 +185,7 @@ static void on_registrant_gone(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
-	gs_steps_sweep(arg); /* ends the step, and this event with it */
+	gs_steps_sweep(arg); /* this ends the step and frees this event */
 }
 
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
@@ -205,7 +205,7 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	}
 	s->info = *info;
 	if (info->memory == GS_MEMORY_AUTO)
-		s->info.memory = bytes; /* the state file keeps what it came to */
+		s->info.memory = bytes; /* so that the state file has the result */
 	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
 	if (!s->alloc)
@@ -235,7 +235,7 @@ static void forget(struct gs_step *s)
 	free(s);
 }
 
-/* Close one client of the step; 0 if it has none (left). */
+/* Closes one client of the step; returns 0 if it has none. */
 static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 {
 	struct gs_connection *conn;
@@ -261,9 +261,9 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->own == s)
 			conn->own = NULL;
-	gs_devices_sync(d, 0); /* what its launches have taught */
+	gs_devices_sync(d, 0); /* take over what its launches have reported */
 	gs_step_usage_fini(&s->usage);
-	s->usage = s->live; /* nobody has it any more */
+	s->usage = s->live; /* the arbiter does not use `live` any more */
 	memset(&s->live, 0, sizeof(s->live));
 	gs_log(GS_LOG_INFO,
 	       "job " GS_JOB_F ".%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64

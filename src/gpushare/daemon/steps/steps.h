@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registering job steps, and ending them.
+ * Registers job steps and ends them.
  *
- * A step is over when whoever registered it says so or is gone.  Clients
- * that it leaves behind are disconnected; the memory of those that go on
- * living stays counted (outlived.h).
+ * A step ends when the process that registered it says so or is gone. Clients that are still
+ * connected then are disconnected; the memory of those that stay alive remains counted
+ * (outlived.h).
  */
 #ifndef GPUSHARE_DAEMON_STEPS_H
 #define GPUSHARE_DAEMON_STEPS_H
@@ -12,33 +12,35 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 
-/*
- * Register a step, or refuse with the reason: it is there already, no such
- * GPU, shares or memory beyond what is free.  Does not save the state.
- */
+/* Registers a step. NULL with the reason: it is registered already, there is no such GPU, or its
+ * shares or memory exceed what is free. The daemon owns the step. Does not save the state. */
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
 			    struct gs_error *err);
 
-/* The step is over: reservation back, its clients closed, its figures kept.  Saves the state. */
+/* Ends the step: returns its reservation, closes its clients, keeps its figures, and saves the
+ * state. why: for the log. */
 void gs_step_over(struct gs_daemon *d, struct gs_step *step, const char *why);
 
-/* End the steps whose registrant is gone, and forget who outlived one and is gone, too. */
+/* Ends the steps whose registrant is gone, and forgets processes that have outlived their step and
+ * are gone by now. */
 void gs_steps_sweep(struct gs_daemon *d);
 
-/* What must know of it calls itself a listener, once, at the daemon's start; they are called in
- * that order. */
+/* Modules that must know when steps end add themselves as listeners, once, at the daemon's start.
+ * Listeners are called in that order. */
 typedef void gs_step_listener(struct gs_daemon *d, struct gs_step *step);
 typedef void gs_alloc_listener(struct gs_daemon *d, struct gs_alloc *alloc);
 
-/* The step is over: it has no clients and no allocation any more, its figures are its last. */
+/* The step has ended: it has no clients and no allocation any more, and its figures are final. */
 void gs_steps_on_over(gs_step_listener *listener);
-/* The last step of the allocation is over: before its memory is given back and it is freed. */
+/*
+ * The last step of the allocation has ended; called before its memory is returned and it is freed.
+ */
 void gs_allocs_on_over(gs_alloc_listener *listener);
 
-/* The registration of each step, for the state file. */
+/* The registration of each step in the state file. */
 extern const struct gs_state_part gs_steps_part;
 
-/* Free all of them, at the daemon's end; nothing is reported over. */
+/* Frees all steps, at the daemon's end, without calling listeners. */
 void gs_steps_fini(struct gs_daemon *d);
 
 #endif
