@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/shim.h"
 #include "device/shim/base/unlisted.h"
 #include "device/shim/base/wraps.h"
@@ -20,31 +21,33 @@
 #undef ENTRY
 
 /*
- * Which of them the program must go through: every function of ours, and what
- * must not enter the driver while a kernel is held, or not without being counted
- * (the barrier rule), which is only forwarded otherwise.  The CUDA runtime gets every function by
- * its address: without the second its synchronous copies met the evicted kernel in the driver, and
- * its relaunch waited for them for ever.
+ * The program goes through our symbols for all of them: the CUDA runtime gets every function by its
+ * address.  Without what keeps the barrier rule its synchronous copies met the evicted kernel in the
+ * driver, and its relaunch waited for them for ever; and the calls of all others may have to be
+ * counted (base/counted.h).
+ *
+ * Which of them do more than that?  Every function of ours, and what must not enter the driver while
+ * a kernel is held, or not without being counted for the barrier rule.
  */
 enum {
-	THROUGH_FORWARD_SAFE = 0,
-	THROUGH_FORWARD_QUEUES = 1,
-	THROUGH_FORWARD_WAIT = 1,
-	THROUGH_FORWARD_LEGACY = 1,
-	THROUGH_WRAPPED_SAFE = 1,
-	THROUGH_WRAPPED_QUEUES = 1,
-	THROUGH_WRAPPED_WAIT = 1,
-	THROUGH_WRAPPED_LEGACY = 1,
+	MORE_FORWARD_SAFE = 0,
+	MORE_FORWARD_QUEUES = 1,
+	MORE_FORWARD_WAIT = 1,
+	MORE_FORWARD_LEGACY = 1,
+	MORE_WRAPPED_SAFE = 1,
+	MORE_WRAPPED_QUEUES = 1,
+	MORE_WRAPPED_WAIT = 1,
+	MORE_WRAPPED_LEGACY = 1,
 };
 
 static const struct {
 	const char *name;
 	enum shim_fn fn;
-	int through;
+	int more;
 	void (*symbol)(void);
 } entry[] = {
 #define ENTRY(name, kind, blocked) \
-	{ #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
+	{ #name, SHIM_FN_##name, MORE_##kind##_##blocked, shim_symbol_##name },
 #include "device/shim/base/entries.def"
 #undef ENTRY
 };
@@ -52,17 +55,9 @@ static const struct {
 void *shim_wrapper_of(const void *driver)
 {
 	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
-		if (entry[i].through && shim_real(entry[i].fn) == driver)
+		if (shim_counted_driver(entry[i].fn) == driver)
 			return (void *)(uintptr_t)entry[i].symbol;
 	return NULL;
-}
-
-static int is_listed(const void *driver)
-{
-	for (int fn = 0; fn < SHIM_FN_COUNT; fn++)
-		if (shim_real((enum shim_fn)fn) == driver)
-			return 1;
-	return 0;
 }
 
 /* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2, "cuStreamQuery" of cuStreamQuery and
@@ -88,7 +83,7 @@ static int is_safe_by_name(const char *symbol)
 	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
 		if (!is_version_of(entry[i].name, symbol))
 			continue;
-		if (entry[i].through)
+		if (entry[i].more)
 			return 0;
 		safe = 1;
 	}
@@ -100,8 +95,10 @@ static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
 void *shim_barrier_target(unsigned int n)
 {
-	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) :
-				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
+	if (n < SHIM_FN_COUNT)
+		return shim_real((enum shim_fn)n);
+	shim_counted_give_up(); /* nothing tells when this one has returned */
+	return atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
 /* Versions of a symbol are functions of their own; asked for again, one has the wrapper that it
@@ -126,6 +123,7 @@ static void *entry_of(const char *symbol, void *driver)
 		shim_log(
 			"%s and what is unknown beside it go to the driver, even while a kernel is held",
 			symbol);
+	shim_counted_give_up();
 	return driver;
 }
 
@@ -139,8 +137,10 @@ static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 	wrapper = shim_wrapper_of(*pfn);
 	if (wrapper)
 		*pfn = wrapper;
-	else if (!is_listed(*pfn) && !is_safe_by_name(symbol))
+	else if (!is_safe_by_name(symbol))
 		*pfn = entry_of(symbol, *pfn);
+	else
+		shim_counted_give_up(); /* calls of this one are not seen */
 	return rc;
 }
 

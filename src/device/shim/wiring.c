@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who hears of what: the one place that knows all rooms; see base/upcalls.h. */
 #define _GNU_SOURCE
+#include "device/shim/base/counted.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
@@ -33,6 +34,7 @@ static void session_ends(struct shim_session *s)
 
 static void forked(void)
 {
+	shim_counted_forked();
 	shim_api_forked();
 	shim_context_forked();
 	shim_kernels_forked();

@@ -128,7 +128,11 @@ struct gs_page {
 	_Atomic uint32_t preenqueue; /* daemon: 1 where a launch that waits for its time slice had
 					better be in its stream (GS_SLOT_PREENQUEUED) */
 	_Atomic uint32_t beside;     /* daemon: enum gs_beside */
-	_Atomic uint32_t reserved[6];
+	_Atomic uint32_t count_calls; /* daemon: 1 where the client should count its driver calls */
+	/* client: its driver calls that have begun and ended, in that order in memory; 0: it does
+	 * not count them.  Both go round. */
+	_Atomic uint32_t calls_begun, calls_ended;
+	_Atomic uint32_t reserved[3];
 	struct gs_slot slot[GS_PAGE_SLOTS];
 };
 

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
 
@@ -228,6 +229,9 @@ void *shim_real(enum shim_fn fn)
 	p = dlsym(driver, names[fn]);
 	if (!p)
 		p = (void *)(uintptr_t)not_there;
+	__atomic_store_n(&shim_slot[fn], shim_counted_slot(fn, p), __ATOMIC_SEQ_CST);
+	/* Once more: the counting may have begun since. */
+	p = shim_counted_slot(fn, p);
 	__atomic_store_n(&shim_slot[fn], p, __ATOMIC_RELEASE);
 	return p;
 }

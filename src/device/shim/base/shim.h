@@ -136,8 +136,8 @@ static inline void *shim_real_at_once(enum shim_fn fn)
 #define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
 #endif
 
-/* Our symbol to hand out instead of the driver's function at `driver`: a wrapper, or what keeps the
- * barrier rule; NULL: none. */
+/* Our symbol to hand out instead of the driver's function at `driver`; NULL: it is none that
+ * entries.def lists. */
 void *shim_wrapper_of(const void *driver);
 
 /* "cuMemFree_v2" */

@@ -28,6 +28,9 @@ struct shim_request {
 /* A launch by the program, whatever it waits for; the driver's answer (launch.c). */
 CUresult shim_launch(struct shim_request *r);
 
+/* The driver's cuLaunchKernel has been replaced (base/counted.h): find it again. */
+void shim_launch_find_again(void);
+
 /* Blocks of its grid; of a graph 1. */
 uint64_t shim_request_tasks(const struct shim_request *r);
 

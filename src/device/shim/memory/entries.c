@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The wrappers that allocate when they are called: linear memory, arrays, what others have made. */
 #define _GNU_SOURCE
+#include "device/shim/base/counted.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
@@ -27,6 +28,7 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 /* All of it, wherever its pages are: it may all be on the device. */
 SHIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
+	shim_counted_give_up(); /* the program reads and writes it without a call */
 	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags),
 			    *ptr, shim_current());
 }

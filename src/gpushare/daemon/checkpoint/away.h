@@ -35,6 +35,7 @@ struct gs_away {
 	uint64_t room_ns;      /* there was room then; 0: it is not known */
 	int no_room;           /* there was none, and the log says so */
 	int lost;              /* it never comes back, and its job has been told to end */
+	int idle; /* it left because its programs called nothing, and they still do not */
 };
 
 /* Forget one. */

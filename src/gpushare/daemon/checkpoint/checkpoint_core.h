@@ -34,8 +34,9 @@ struct gs_checkpoint {
 		     const char *why);
 };
 
-/* Bring the allocation's memory to the host; t->refused() if that fails. */
-void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *alloc);
+/* Bring the allocation's memory to the host; t->refused() if that fails.  idle: for its programs
+ * call nothing (idle.h), and not if they do before the driver has begun. */
+void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *alloc, int idle);
 /* The allocation has its reservation again: bring its processes back. */
 void gs_checkpoint_return(struct gs_checkpoint *t, struct gs_alloc *alloc);
 /* For its timer. */

@@ -128,7 +128,7 @@ int gs_suspend_step(struct gs_checkpoint *t)
 			       " MiB in use",
 			       gs_checkpoint_name(d, a, name, sizeof(name)),
 			       gs_memory_used(d, a) >> 20);
-			gs_checkpoint_leave(t, a);
+			gs_checkpoint_leave(t, a, 0);
 			return 1;
 		}
 		/* Else its processes are on their way back: they leave once they are there. */
