@@ -107,7 +107,7 @@ later() {
 	sleeper b 350 copy high; b=$!
 	sleep 1
 	[ ! -s "$TMP/b" ] && [ "$(moved)" = 0 ] || trouble || return 1
-	echo "IdleReclaim=300ms" >>"$TMP/conf"
+	echo "IdleReclaim=300ms" >>"$TMP/gpushare.conf"
 	reload
 	asleep b || return 1
 	[ "$(moved)" = 1 ] || trouble || return 1

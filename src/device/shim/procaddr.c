@@ -22,12 +22,12 @@
 
 /*
  * The program goes through our symbols for all of them: the CUDA runtime gets every function by its
- * address.  Without what keeps the barrier rule its synchronous copies met the evicted kernel in the
- * driver, and its relaunch waited for them for ever; and the calls of all others may have to be
+ * address.  Without what keeps the barrier rule its synchronous copies met the evicted kernel in
+ * the driver, and its relaunch waited for them for ever; and the calls of all others may have to be
  * counted (base/counted.h).
  *
- * Which of them do more than that?  Every function of ours, and what must not enter the driver while
- * a kernel is held, or not without being counted for the barrier rule.
+ * Which of them do more than that?  Every function of ours, and what must not enter the driver
+ * while a kernel is held, or not without being counted for the barrier rule.
  */
 enum {
 	MORE_FORWARD_SAFE = 0,
@@ -52,11 +52,18 @@ static const struct {
 #undef ENTRY
 };
 
+static int is_driver_s(enum shim_fn fn, const void *driver)
+{
+	return shim_counted_behind(fn, shim_real(fn)) == driver;
+}
+
 void *shim_wrapper_of(const void *driver)
 {
-	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
-		if (shim_counted_driver(entry[i].fn) == driver)
-			return (void *)(uintptr_t)entry[i].symbol;
+	/* Two names of one function: that which does more is right for both. */
+	for (int more = 1; more >= 0; more--)
+		for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
+			if (entry[i].more == more && is_driver_s(entry[i].fn, driver))
+				return (void *)(uintptr_t)entry[i].symbol;
 	return NULL;
 }
 

@@ -104,6 +104,15 @@ struct gs_page_head {
 	_Atomic uint32_t slots; /* GS_PAGE_SLOTS */
 };
 
+/* The client's driver calls (IdleReclaim). */
+struct gs_page_calls {
+	_Atomic uint32_t wanted; /* daemon: 1 where the client should count them */
+	/* client: those that have begun and ended, in that order in memory; both go round.  0 of
+	 * the first: it does not count. */
+	_Atomic uint32_t begun, ended;
+	_Atomic uint32_t reserved[3];
+};
+
 struct gs_page {
 	struct gs_page_head head;
 	_Atomic uint32_t grant;    /* daemon: 1 while the client may launch */
@@ -128,11 +137,7 @@ struct gs_page {
 	_Atomic uint32_t preenqueue; /* daemon: 1 where a launch that waits for its time slice had
 					better be in its stream (GS_SLOT_PREENQUEUED) */
 	_Atomic uint32_t beside;     /* daemon: enum gs_beside */
-	_Atomic uint32_t count_calls; /* daemon: 1 where the client should count its driver calls */
-	/* client: its driver calls that have begun and ended, in that order in memory; 0: it does
-	 * not count them.  Both go round. */
-	_Atomic uint32_t calls_begun, calls_ended;
-	_Atomic uint32_t reserved[3];
+	struct gs_page_calls calls;
 	struct gs_slot slot[GS_PAGE_SLOTS];
 };
 

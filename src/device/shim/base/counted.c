@@ -7,15 +7,15 @@
 
 #include "gpushare/proto/page.h"
 
-_Static_assert(offsetof(struct gs_page, calls_ended) ==
-		       offsetof(struct gs_page, calls_begun) + SHIM_CALLS_ENDED,
-	       "forward.S counts both from the address of the first");
+_Static_assert(offsetof(struct gs_page_calls, ended) ==
+		       offsetof(struct gs_page_calls, begun) + SHIM_CALLS_ENDED,
+	       "counted_entry.S counts both from the address of the first");
 
-/* forward.S: one behind the other, in the order of entries.def. */
+/* counted_entry.S: one behind the other, in the order of entries.def. */
 extern const char shim_counted_entry[SHIM_FN_COUNT][SHIM_COUNTED_BYTES]
 	__attribute__((visibility("hidden")));
 
-/* Read by forward.S: where calls are counted, and what they enter. */
+/* Read by counted_entry.S: where calls are counted, and what they enter. */
 extern _Atomic(_Atomic uint32_t *) shim_counted_words __attribute__((visibility("hidden")));
 extern void *shim_counted_driver_of[SHIM_FN_COUNT] __attribute__((visibility("hidden")));
 _Atomic(_Atomic uint32_t *) shim_counted_words;
@@ -35,12 +35,11 @@ void *shim_counted_slot(enum shim_fn fn, void *found)
 	return atomic_load(&counting) ? entry_of(fn) : found;
 }
 
-void *shim_counted_driver(enum shim_fn fn)
+void *shim_counted_behind(enum shim_fn fn, void *slot)
 {
-	void *p = shim_real(fn);
-
-	return p == entry_of(fn) ? __atomic_load_n(&shim_counted_driver_of[fn], __ATOMIC_ACQUIRE) :
-				   p;
+	return slot == entry_of(fn) ?
+		       __atomic_load_n(&shim_counted_driver_of[fn], __ATOMIC_ACQUIRE) :
+		       slot;
 }
 
 /* One that is being found at this moment is replaced by whoever finds it (real.c). */
@@ -54,13 +53,13 @@ static void replace_all(void)
 
 void shim_counted_follow(struct gs_page *page)
 {
-	if (!gs_page_load(page->count_calls))
+	if (!gs_page_load(page->calls.wanted))
 		return;
 	/* Not 0 is what tells the daemon that this program counts. */
-	if (atomic_load(&shim_counted_words) != &page->calls_begun) {
-		gs_page_store(page->calls_ended, 1);
-		gs_page_store(page->calls_begun, atomic_load(&given_up) ? 2 : 1);
-		atomic_store(&shim_counted_words, &page->calls_begun);
+	if (atomic_load(&shim_counted_words) != &page->calls.begun) {
+		gs_page_store(page->calls.ended, 1);
+		gs_page_store(page->calls.begun, atomic_load(&given_up) ? 2 : 1);
+		atomic_store(&shim_counted_words, &page->calls.begun);
 	}
 	if (!atomic_exchange(&counting, 1))
 		replace_all();

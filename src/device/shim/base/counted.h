@@ -6,12 +6,12 @@
  * again, which then sleeps inside the driver or here.  So every call to the driver is counted as it
  * begins and as it ends, in the page: REAL(), the forwarded entry points and what cuGetProcAddress
  * has handed out all go through shim_slot[], in which each function is replaced by an entry of
- * forward.S that counts.  Where the daemon does not ask for it nothing is replaced.
+ * counted_entry.S that counts.  Where the daemon does not ask for it nothing is replaced.
  */
 #ifndef GPUSHARE_SHIM_COUNTED_H
 #define GPUSHARE_SHIM_COUNTED_H
 
-/* Offset of calls_ended from calls_begun in the page, for forward.S. */
+/* Offset of calls.ended from calls.begun in the page, for counted_entry.S. */
 #define SHIM_CALLS_ENDED 4
 /* So many bytes has an entry. */
 #define SHIM_COUNTED_BYTES 16
@@ -36,8 +36,8 @@ void shim_counted_forked(void);
 /* What is to be called for that function of the driver's, which has been found just now. */
 void *shim_counted_slot(enum shim_fn fn, void *found);
 
-/* The driver's own function behind what stands in shim_slot[]. */
-void *shim_counted_driver(enum shim_fn fn);
+/* The driver's own function behind what stands in shim_slot[fn]. */
+void *shim_counted_behind(enum shim_fn fn, void *slot);
 #endif
 
 #endif

@@ -9,4 +9,6 @@ _Atomic uint32_t shim_uncommon;
 /* [0]: every hold and call, [1]: those of the legacy default stream; forward.S reads [1]. */
 _Atomic uint32_t shim_held[2];
 
+void *shim_slot[SHIM_FN_COUNT];
+
 const struct shim_upcalls *shim_upcalls;

@@ -24,8 +24,6 @@
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
 
-void *shim_slot[SHIM_FN_COUNT];
-
 static const char *const names[SHIM_FN_COUNT] = {
 #define ENTRY(name, kind, blocked) #name,
 #include "device/shim/base/entries.def"

@@ -263,7 +263,7 @@ uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
-	retry_ns = gs_idle_look(d, now);
+	retry_ns = gs_idle_poll(d, now);
 	if (gs_suspend_step(t))
 		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	gs_suspend_answer(d);

@@ -14,26 +14,26 @@
 /* Who wakes waits so long at most until that is seen. */
 #define WAKE_POLL_NS (20 * GS_NS_PER_MS)
 /* How often calls are looked at otherwise: a tenth of IdleReclaim, within these. */
-#define LOOK_LEAST_NS (50 * GS_NS_PER_MS)
-#define LOOK_MOST_NS (5 * GS_NS_PER_S)
+#define POLL_LEAST_NS (50 * GS_NS_PER_MS)
+#define POLL_MOST_NS (5 * GS_NS_PER_S)
 
 static uint32_t begun(const struct gs_connection *conn)
 {
-	return gs_page_load(conn->page->calls_begun);
+	return gs_page_load(conn->page->calls.begun);
 }
 
 /* One that does not count has 0 in both, and began nothing that could have ended. */
 static int is_inside(const struct gs_connection *conn)
 {
-	return begun(conn) != gs_page_load(conn->page->calls_ended);
+	return begun(conn) != gs_page_load(conn->page->calls.ended);
 }
 
-static void look_at(struct gs_connection *conn, uint64_t now)
+static void poll_client(struct gs_connection *conn, uint64_t now)
 {
 	struct gs_registration *r = &conn->registration;
 	uint32_t calls = begun(conn);
 
-	gs_page_tell(conn->page->count_calls, 1);
+	gs_page_tell(conn->page->calls.wanted, 1);
 	if (!calls || calls != r->calls || is_inside(conn))
 		r->quiet_ns = 0;
 	else if (!r->quiet_ns)
@@ -62,7 +62,7 @@ static void wake(struct gs_daemon *d, struct gs_alloc *a)
 	       gs_checkpoint_name(d, a, name, sizeof(name)));
 }
 
-uint64_t gs_idle_look(struct gs_daemon *d, uint64_t now)
+uint64_t gs_idle_poll(struct gs_daemon *d, uint64_t now)
 {
 	uint64_t every = d->config->idle_reclaim_ns / 10, next = UINT64_MAX;
 	struct gs_connection *conn;
@@ -78,10 +78,10 @@ uint64_t gs_idle_look(struct gs_daemon *d, uint64_t now)
 	}
 	if (!every)
 		return next;
-	every = every < LOOK_LEAST_NS ? LOOK_LEAST_NS : every > LOOK_MOST_NS ? LOOK_MOST_NS : every;
+	every = every < POLL_LEAST_NS ? POLL_LEAST_NS : every > POLL_MOST_NS ? POLL_MOST_NS : every;
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client && !conn->step->alloc->away) {
-			look_at(conn, now);
+			poll_client(conn, now);
 			if (now + every < next)
 				next = now + every;
 		}
@@ -99,9 +99,8 @@ int gs_idle_is(struct gs_daemon *d, const struct gs_alloc *a, uint64_t now)
 		return 0;
 	/* A kernel may run long after the call that launched it. */
 	TAILQ_FOREACH (s, &d->steps, link)
-		if (s->alloc == a &&
-		    (s->doing > GS_DOING_IDLES || s->doing == GS_DOING_STOPPED ||
-		     (s->usage.worked_ns && now - s->usage.worked_ns < least)))
+		if (s->alloc == a && (s->doing > GS_DOING_IDLES || s->doing == GS_DOING_STOPPED ||
+				      (s->usage.worked_ns && now - s->usage.worked_ns < least)))
 			return 0;
 	LIST_FOREACH (conn, &d->conns, link) {
 		if (!conn->client || conn->step->alloc != a)

@@ -4,7 +4,7 @@
  * those that wait, whatever their priorities, and stays on the host until one of its programs calls
  * again.  The moving is checkpoint.h's.
  *
- * The clients count their calls in their pages (page.h, calls_begun) before they enter the driver,
+ * The clients count their calls in their pages (page.h, calls) before they enter the driver,
  * where a call sleeps while the memory is away.  A call that has begun before the last look keeps
  * the memory here, any other is seen by the next look, so none is missed.
  */
@@ -21,7 +21,7 @@ struct gs_alloc;
  * Look at all clients' calls.  What is away for being idle and has called is not idle any longer.
  * When to look again, ns; UINT64_MAX: there is no need to.
  */
-uint64_t gs_idle_look(struct gs_daemon *d, uint64_t now);
+uint64_t gs_idle_poll(struct gs_daemon *d, uint64_t now);
 
 /* Has none of its programs, of which there is one, called anything for IdleReclaim? */
 int gs_idle_is(struct gs_daemon *d, const struct gs_alloc *alloc, uint64_t now);
