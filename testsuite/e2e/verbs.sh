@@ -50,8 +50,20 @@ finds() { # those that check calls by that finding
 	EOF
 }
 check "check finds a partition that Slurm does not have" finds wrong "Partition=high, and $TMP/slurm.conf no such partition"
+daemon_check() { SLURM_CONF=$TMP/slurm.conf t 10 gpushared --check --config "$TMP/gpushare.conf" 2>&1; }
+check "so does gpushared --check" eval "daemon_check | grep 'warning: .*Partition=high, and $TMP/slurm.conf no such partition' && daemon_check | grep ': good'"
 sed -i 's/PartitionName=High/PartitionName=high/' "$TMP/slurm.conf"
+check "which is silent when Slurm has all" eval "! daemon_check | grep warning"
 check "and is content when it has all" finds good "Slurm has each partition"
+
+# What gpushare.conf would have said is not known: munge's socket, and where slurm.conf is.
+cp "$TMP/gpushare.conf" "$TMP/broken.conf" && echo "NoSuchKey=1" >>"$TMP/broken.conf"
+blames() { # those that check calls wrong
+	t 40 gpusharectl check --config "$TMP/broken.conf" "$@" --json | python3 -c 'import json, sys
+print(",".join(sorted({c["check"] for c in json.load(sys.stdin)["checks"] if c["finding"] == "wrong"})))'
+}
+check "check blames nothing else for a gpushare.conf that is wrong" eval 'unset SLURM_CONF; [ "$(blames)" = configuration ]'
+check "but a slurm.conf that was named and is not there" eval '[ "$(blames --slurm-conf /nonexistent/slurm.conf)" = configuration,slurm.conf ]'
 
 # --- quickstart ---
 
