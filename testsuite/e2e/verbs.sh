@@ -70,6 +70,16 @@ check "but a slurm.conf that was named and is not there" eval '[ "$(blames --slu
 check "quickstart refuses a policy that there is not before it installs anything" \
 	refused "there is no policy 'nosuch'; there are: fifo piv " t 10 "$SRC/contrib/quickstart" --policy nosuch --build "$TMP/quick"
 check "and has begun nothing" test ! -e "$TMP/quick"
+# The slowdown is the daemon's, so it is never below 1, however the host's speed changes.
+slowdown() {
+	mkdir "$TMP/jobs" && echo 1 >"$TMP/jobs/low" && echo 2 >"$TMP/jobs/high" && echo "correct: 1" | tee "$TMP/jobs/1.out" >"$TMP/jobs/2.out"
+	cat >"$TMP/jobs/report.json" <<-'EOF'
+	[{"job": 1, "partition": "low", "active_ms": 800, "waiting_ms": 200, "turnaround_ms": 1000, "ntt": 1.25, "preemptions": 1, "memory_mb": 3},
+	 {"job": 2, "partition": "high", "active_ms": 200, "waiting_ms": 0, "turnaround_ms": 200, "ntt": 1, "preemptions": 0, "memory_mb": 3}]
+	EOF
+	"$SRC/contrib/quickstart-table" "$TMP/jobs" | tee /dev/stderr | grep -E '^ *1 +low +800 +200 +1000 +1.25 +1 +3 +yes$'
+}
+check "quickstart's table: the time with the GPU, the waiting, both, and the slowdown that follows" slowdown
 
 check "gpushared stops" stop_daemon
 

@@ -55,7 +55,10 @@ static void test_cells(void **unused)
 	is_cell(GS_KIND_JOB_OR_ALL, "\"all\"", "all");
 	is_cell(GS_KIND_OPTIONAL, "null", "-");
 	is_cell(GS_KIND_NUMBER, "1.019", "1.02");
-	is_cell(GS_KIND_NUMBER, "null", "-"); /* the slowdown of a step that was never served */
+	is_cell(GS_KIND_NUMBER, "null", "-");    /* the slowdown of a step that was never served */
+	is_cell(GS_KIND_RATIO, "1.02", "+2.0%"); /* what a variant costs */
+	is_cell(GS_KIND_RATIO, "0.985", "-1.5%");
+	is_cell(GS_KIND_RATIO, "null", "-");
 	is_cell(GS_KIND_BOOLEAN, "true", "yes");
 	is_cell(GS_KIND_MS, "0", "0");
 	is_cell(GS_KIND_MS, "0.25", "250us");

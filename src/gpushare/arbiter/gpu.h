@@ -110,7 +110,14 @@ int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);
 
 /* What people are told that it does.  It runs if it has had work on the GPU in the last quarter of
  * a second, so that one whose kernels are short does not seem to stop and go. */
-enum gs_doing { GS_DOING_NOTHING, GS_DOING_STOPPED, GS_DOING_IDLES, GS_DOING_WAITS, GS_DOING_RUNS };
+enum gs_doing {
+	GS_DOING_NOTHING,
+	GS_DOING_STOPPED,
+	GS_DOING_IDLES,
+	GS_DOING_WAITS,
+	GS_DOING_WAITS_BESIDE, /* it waits, and what could not leave of it is on the GPU */
+	GS_DOING_RUNS
+};
 enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *client, uint64_t now);
 
 /*
