@@ -67,7 +67,8 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 		const char *name;
 		double ns;
 	} units[] = {
-		{ "", 1e6 }, { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
+		{ "", 1e6 },  { "ns", 1 },   { "us", 1e3 },   { "ms", 1e6 },
+		{ "s", 1e9 }, { "m", 60e9 }, { "h", 3600e9 },
 	};
 	const char *rest;
 	double value;
@@ -75,7 +76,7 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 	if (parse_decimal(text, &rest, &value) < 0)
 		return gs_fail(
 			err,
-			"'%.40s' is not a duration: write a number and us, ms or s, such as 1.5ms",
+			"'%.40s' is not a duration: write a number and us, ms, s, m or h, such as 1.5ms",
 			text);
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
 		if (strcmp(rest, units[i].name) != 0)
@@ -86,7 +87,7 @@ int gs_parse_duration(const char *text, uint64_t *ns, struct gs_error *err)
 		*ns = (uint64_t)round(value); /* 8.36 x 1e6 is a little less than 8360000 */
 		return 0;
 	}
-	return gs_fail(err, "'%.40s': unknown unit '%.8s', use ns, us, ms or s", text, rest);
+	return gs_fail(err, "'%.40s': unknown unit '%.8s', use ns, us, ms, s, m or h", text, rest);
 }
 
 int gs_parse_int(const char *text, int64_t min, int64_t max, int64_t *value, struct gs_error *err)

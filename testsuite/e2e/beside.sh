@@ -32,6 +32,17 @@ several() {
 	wait "$one" && grep -qx 'many: right' "$TMP/one.out" || { cat "$TMP/one.out"; rc=1; }
 	return $rc
 }
+# While the more urgent one has the GPU the other waits, though its kernel is there: that is what WAITED counts as well.
+waits_beside() {
+	local high rc
+	run high -- "$ORDER" stay >"$TMP/high.out" 2>&1 & high=$!
+	until_true 20 says_so
+	rc=$?
+	kill -KILL "$(sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n 1)"
+	wait "$high"
+	return $rc
+}
+says_so() { t 5 gpusharectl status --noheader -o partition,state,reason | grep -E '^low +waiting +priority: job [^ ]+ has 10; kernels of its own that cannot leave are there as well$'; }
 policies=("" Policy=fifo)
 [ -z "$(usual_or_long "" long)" ] || policies+=(Policy=piv Policy=rr)
 for policy in "${policies[@]}"; do
@@ -44,6 +55,8 @@ for policy in "${policies[@]}"; do
 	check "$name: a more urgent program runs beside it" run high -- "$ORDER" many 2
 	check "$name: and so does an equal" run low -- "$ORDER" many 2
 	check "$name: several at once" several
+	# Under fifo they are equals.
+	[ "$policy" = Policy=fifo ] || check "$name: meanwhile it waits, and status says so" waits_beside
 	check "$name: nobody is to blame" lacks 'have not left' "$TMP/log"
 	check "$name: it was there all the time" end_stay
 	check "$name: all of the GPU is free" until_true 20 gpu_is_free

@@ -31,6 +31,14 @@ check "a user cannot read the key" not_readable
 user_job() { (cd / && in_cluster "$a" setpriv --reuid=nobody --regid=nogroup --clear-groups srun id -u) | grep -xF "$(id -u nobody)"; }
 check "a user's job runs as that user" user_job
 
+if command -v man >/dev/null; then
+	has_page() { in_cluster "$a" man -w "$1" | grep "/$2\$"; }
+	check "man finds gpushare's pages" eval "has_page gpusharectl gpusharectl.1 && has_page gpushare.conf gpushare.conf.5 && has_page gpushared gpushared.8"
+	check "and still the system's" in_cluster "$a" man -w man
+else
+	note "man is not installed: whether it finds the pages was not tried"
+fi
+
 # --- refusals ---
 
 check "a second start in the same folder is refused" refused 'runs in .* already' \

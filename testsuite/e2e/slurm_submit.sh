@@ -44,6 +44,7 @@ check "a negative number is refused" denied "'-5' shares" --gres=gpushare:-5
 check "memory in the place of shares is refused, with the option that was meant" \
 	denied "shares have no unit; for device memory there is --gpushare-mem=8G" --gres=gpushare:8G
 check "so is a part of a share" denied "'1.5' is no number of shares" --gres=gpushare:1.5
+check "a word, which Slurm takes for a type, is told what is wanted" denied "'abc' is no number of shares, and the GPUs here have no types: write --gres=gpushare:N" --gres=gpushare:abc
 check "so is a percentage" denied "'25%' is no number of shares" --gres=gpushare:25%
 check "more shares than a GPU has are refused, saying how many that is" \
 	denied '101 shares are more than a GPU has, which is 100' -p high --gres=gpushare:101

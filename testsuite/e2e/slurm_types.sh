@@ -36,6 +36,7 @@ t 10 scancel "$h"
 check "and runs when they are free" reaches "$g" RUNNING 15
 check "there" has "$g" 'gpu:h100:1(IDX:1)'
 check "whole GPUs and shares in one job are refused" refused 'Invalid generic resource' submit --gres=gpu:1,gpushare:10 --wrap true
+check "a type that no node has is refused with those that there are" refused "'l40' is neither a number of shares nor a type of GPU .* there are: a100, h100" submit --gres=gpushare:l40:10 --wrap true
 check "shares of two types in one job are refused" refused 'asked for twice' \
 	submit --gres=gpushare:a100:20,gpushare:h100:20 --wrap true
 t 10 scancel "$any" "$g"

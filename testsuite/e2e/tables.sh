@@ -39,6 +39,8 @@ has() { # WIDTH WORD...: in the table of the steps
 	out=$(COLUMNS=$width t 20 gpusharectl top --once --interval 100ms | grep ' USER ') && echo "$out" || return 1
 	for word in "$@"; do grep -qw -- "$word" <<<"$out" || return 1; done
 }
+noted() { COLUMNS=80 t 5 gpusharectl status | grep -E "^job L1\.0: priority: job L2\.0 has 10\$"; }
+check "status says at 80 columns why a job waits, below the table" until_true 10 noted
 check "top has at 80 columns who, where, what, how urgent, since when and why" has 80 JOB USER PARTITION STATE PRIO START GPU% REASON
 check "and more at 160" has 160 JOB USER PARTITION STATE PRIO START GPU% REASON SHARES WAIT% NTT PREEMPT MEMORY RESERVED
 all_of() { [ "$(heads report)" = "$(t 5 gpusharectl report --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)[0]))')" ]; }

@@ -50,14 +50,36 @@ finds() { # those that check calls by that finding
 	EOF
 }
 check "check finds a partition that Slurm does not have" finds wrong "Partition=high, and $TMP/slurm.conf no such partition"
+daemon_check() { SLURM_CONF=$TMP/slurm.conf t 10 gpushared --check --config "$TMP/gpushare.conf" 2>&1; }
+check "so does gpushared --check" eval "daemon_check | grep 'warning: .*Partition=high, and $TMP/slurm.conf no such partition' && daemon_check | grep ': good'"
 sed -i 's/PartitionName=High/PartitionName=high/' "$TMP/slurm.conf"
+check "which is silent when Slurm has all" eval "! daemon_check | grep warning"
 check "and is content when it has all" finds good "Slurm has each partition"
+
+# What gpushare.conf would have said is not known: munge's socket, and where slurm.conf is.
+cp "$TMP/gpushare.conf" "$TMP/broken.conf" && echo "NoSuchKey=1" >>"$TMP/broken.conf"
+blames() { # those that check calls wrong
+	t 40 gpusharectl check --config "$TMP/broken.conf" "$@" --json | python3 -c 'import json, sys
+print(",".join(sorted({c["check"] for c in json.load(sys.stdin)["checks"] if c["finding"] == "wrong"})))'
+}
+check "check blames nothing else for a gpushare.conf that is wrong" eval 'unset SLURM_CONF; [ "$(blames)" = configuration ]'
+check "but a slurm.conf that was named and is not there" eval '[ "$(blames --slurm-conf /nonexistent/slurm.conf)" = configuration,slurm.conf ]'
 
 # --- quickstart ---
 
 check "quickstart refuses a policy that there is not before it installs anything" \
 	refused "there is no policy 'nosuch'; there are: fifo piv " t 10 "$SRC/contrib/quickstart" --policy nosuch --build "$TMP/quick"
 check "and has begun nothing" test ! -e "$TMP/quick"
+# The slowdown is the daemon's, so it is never below 1, however the host's speed changes.
+slowdown() {
+	mkdir "$TMP/jobs" && echo 1 >"$TMP/jobs/low" && echo 2 >"$TMP/jobs/high" && echo "correct: 1" | tee "$TMP/jobs/1.out" >"$TMP/jobs/2.out"
+	cat >"$TMP/jobs/report.json" <<-'EOF'
+	[{"job": 1, "partition": "low", "active_ms": 800, "waiting_ms": 200, "turnaround_ms": 1000, "ntt": 1.25, "preemptions": 1, "memory_mb": 3},
+	 {"job": 2, "partition": "high", "active_ms": 200, "waiting_ms": 0, "turnaround_ms": 200, "ntt": 1, "preemptions": 0, "memory_mb": 3}]
+	EOF
+	"$SRC/contrib/quickstart-table" "$TMP/jobs" | tee /dev/stderr | grep -E '^ *1 +low +800 +200 +1000 +1.25 +1 +3 +yes$'
+}
+check "quickstart's table: the time with the GPU, the waiting, both, and the slowdown that follows" slowdown
 
 check "gpushared stops" stop_daemon
 

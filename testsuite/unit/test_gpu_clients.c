@@ -98,7 +98,7 @@ static void *sleep_on_doorbell(void *page)
 	uint32_t doorbell = gs_page_load(p->doorbell);
 	uint64_t began = gs_clock_ns();
 
-	gs_page_store(p->reserved[0], 1);
+	gs_page_store(p->calls.reserved[0], 1);
 	gs_page_wait(p, doorbell, 20 * GS_NS_PER_S);
 	return gs_clock_ns() - began < 10 * GS_NS_PER_S ? page : NULL;
 }
@@ -125,7 +125,7 @@ static void test_an_agent_is_woken_to_relaunch(void **unused)
 	go(high, 0, GS_K_RUNNING, GS_K_DONE, GS_BY_GPU);
 	gs_page_store(low->page->awake, 1); /* its launch has gone already, say */
 	assert_int_equal(pthread_create(&agent, NULL, sleep_on_doorbell, low->page), 0);
-	while (!gs_page_load(low->page->reserved[0]))
+	while (!gs_page_load(low->page->calls.reserved[0]))
 		usleep(1000);
 	usleep(20000); /* it sleeps by now; if not, it finds the doorbell changed */
 	for (int i = 0; i < 100 && state(low, 0) != GS_K_TORUN; i++)

@@ -249,6 +249,35 @@ static void several_kinds_of_gpu(void **state)
 	assert_int_equal(v.shares, 25);
 }
 
+static void types(void **state)
+{
+	struct gs_site site = site_of(NULL, NULL);
+	struct gs_verdict v;
+	struct gs_error err;
+
+	(void)state;
+	gs_gres_types("gpushare:100", site.types, sizeof(site.types));
+	gs_gres_types(NULL, site.types, sizeof(site.types));
+	gs_gres_types("gpu:h100:2,shard:8", site.types, sizeof(site.types));
+	assert_string_equal(site.types, "");
+	/* Nobody has told of the nodes: Slurm judges. */
+	assert_int_equal(judge("gres:gpushare:abc", 0, &site, &v, &err), 0);
+	site.types_known = 1;
+	assert_int_equal(judge("gres:gpushare:abc", 0, &site, &v, &err), -1);
+	assert_non_null(strstr(err.text, "'abc' is no number of shares, and the GPUs here have no "
+					 "types: write --gres=gpushare:N"));
+	assert_int_equal(judge("gres:gpushare:25", 0, &site, &v, &err), 0);
+	gs_gres_types("gpu:a100:2,gpushare:a100:100,gpushare:H100:100(S:0)", site.types,
+		      sizeof(site.types));
+	gs_gres_types("gpushare:a100:300", site.types, sizeof(site.types));
+	assert_string_equal(site.types, "a100, H100");
+	assert_int_equal(judge("gres:gpushare:h100:25", 0, &site, &v, &err), 0);
+	assert_int_equal(judge("gres:gpushare:a100", 0, &site, &v, &err), 0);
+	assert_int_equal(judge("gres:gpushare:a10:25", 0, &site, &v, &err), -1);
+	assert_non_null(strstr(err.text, "'a10' is neither a number of shares nor a type"));
+	assert_non_null(strstr(err.text, "there are: a100, H100"));
+}
+
 static void nothing_is_known_of_the_gpus(void **state)
 {
 	struct gs_site site = site_of(NULL, NULL);
@@ -432,6 +461,7 @@ int main(void)
 		cmocka_unit_test(memory_raises_the_shares),
 		cmocka_unit_test(memory_is_waited_for_on_the_node),
 		cmocka_unit_test(several_kinds_of_gpu),
+		cmocka_unit_test(types),
 		cmocka_unit_test(nothing_is_known_of_the_gpus),
 		cmocka_unit_test(limits_of_partitions),
 		cmocka_unit_test(partitions_that_do_not_take_it),

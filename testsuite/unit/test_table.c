@@ -16,6 +16,7 @@
 
 #include "gpushare/ctl/cell.h"
 #include "gpushare/ctl/kernel_name.h"
+#include "gpushare/ctl/notes.h"
 #include "gpushare/ctl/table.h"
 #include "gpushare/ctl/top_rows.h"
 #include "gpushare/proto/job_name.h"
@@ -54,7 +55,10 @@ static void test_cells(void **unused)
 	is_cell(GS_KIND_JOB_OR_ALL, "\"all\"", "all");
 	is_cell(GS_KIND_OPTIONAL, "null", "-");
 	is_cell(GS_KIND_NUMBER, "1.019", "1.02");
-	is_cell(GS_KIND_NUMBER, "null", "-"); /* the slowdown of a step that was never served */
+	is_cell(GS_KIND_NUMBER, "null", "-");    /* the slowdown of a step that was never served */
+	is_cell(GS_KIND_RATIO, "1.02", "+2.0%"); /* what a variant costs */
+	is_cell(GS_KIND_RATIO, "0.985", "-1.5%");
+	is_cell(GS_KIND_RATIO, "null", "-");
 	is_cell(GS_KIND_BOOLEAN, "true", "yes");
 	is_cell(GS_KIND_MS, "0", "0");
 	is_cell(GS_KIND_MS, "0.25", "250us");
@@ -184,6 +188,43 @@ static void test_fits(void **unused)
 	assert_non_null(strstr(lines.line[2], "a-user-with-a-rather-long-name"));
 	assert_null(strchr(lines.line[2], '+'));
 	gs_lines_free(&lines);
+}
+
+static void has_notes(const char *format, size_t width, const char *want)
+{
+	struct gs_layout layout;
+	json_t *rows = parse(rows_text);
+	struct gs_lines lines;
+	struct gs_error err;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(gs_layout_make(&layout, gs_columns_steps, format, NULL, &err), 0);
+	assert_int_equal(gs_table_lines(&lines, &layout, rows, width), 0);
+	gs_notes_print(out, &lines, &layout, rows, width);
+	fclose(out);
+	assert_string_equal(text, want);
+	free(text);
+	gs_lines_free(&lines);
+	gs_layout_free(&layout);
+	json_decref(rows);
+}
+
+/* Why a job waits is what its user came for: it is below the table if there was no room for it. */
+static void test_notes(void **unused)
+{
+	(void)unused;
+	has_notes(
+		NULL, 80,
+		"\njob 12.0: priority: job 13.batch has 10, and the user with the long name wants\n"
+		"    it all\n");
+	has_notes(NULL, 40,
+		  "\njob 12.0: priority: job 13.batch has 10,\n"
+		  "    and the user with the long name\n    wants it all\n");
+	has_notes(NULL, 400, "");               /* it is in the table */
+	has_notes(NULL, 0, "");                 /* nothing is cut */
+	has_notes("job,user,reason:9", 80, ""); /* nobody asked for more */
 }
 
 static void test_format(void **unused)
@@ -361,11 +402,12 @@ static void test_top_parts(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),        cmocka_unit_test(test_times),
-		cmocka_unit_test(test_job_names),    cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_format),       cmocka_unit_test(test_sort),
-		cmocka_unit_test(test_refusals),     cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_kernel_names), cmocka_unit_test(test_top_parts),
+		cmocka_unit_test(test_cells),     cmocka_unit_test(test_times),
+		cmocka_unit_test(test_job_names), cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_format),    cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_sort),      cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_lists),     cmocka_unit_test(test_kernel_names),
+		cmocka_unit_test(test_top_parts),
 	};
 
 	setenv("TZ", "UTC", 1);

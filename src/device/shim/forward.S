@@ -11,7 +11,7 @@
  */
 #include "device/shim/base/unlisted.h"
 
-#define STACK_WORDS 12
+#include "device/shim/base/stack_words.h"
 #include "device/shim/base/operations.h"
 
 	.text

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/shim.h"
 #include "device/shim/base/unlisted.h"
 #include "device/shim/base/wraps.h"
@@ -19,49 +20,49 @@
 #undef ENTRY
 
 /*
- * Which of them the program must use: every function of the shim, and every one that must not enter
- * the driver while a preemptible kernel is out, or must be counted, and is only forwarded
- * otherwise. The CUDA runtime gets every function by its address. Without the second kind its
- * synchronous copies met the evicted kernel in the driver, and the relaunch waited for them for
- * ever.
+ * The program gets the shim's symbols for all of them, since the calls of each may have to be
+ * counted (base/counted.h). `more` marks those that do more than that: every function of the shim,
+ * and every one that must not enter the driver while a preemptible kernel is out, or must be
+ * counted for the driver-call barrier. The CUDA runtime gets every function by its address. Without
+ * the second kind its synchronous copies met the evicted kernel in the driver, and the relaunch
+ * waited for them for ever.
  */
 enum {
-	THROUGH_FORWARD_SAFE = 0,
-	THROUGH_FORWARD_QUEUES = 1,
-	THROUGH_FORWARD_WAIT = 1,
-	THROUGH_FORWARD_LEGACY = 1,
-	THROUGH_WRAPPED_SAFE = 1,
-	THROUGH_WRAPPED_QUEUES = 1,
-	THROUGH_WRAPPED_WAIT = 1,
-	THROUGH_WRAPPED_LEGACY = 1,
+	MORE_FORWARD_SAFE = 0,
+	MORE_FORWARD_QUEUES = 1,
+	MORE_FORWARD_WAIT = 1,
+	MORE_FORWARD_LEGACY = 1,
+	MORE_WRAPPED_SAFE = 1,
+	MORE_WRAPPED_QUEUES = 1,
+	MORE_WRAPPED_WAIT = 1,
+	MORE_WRAPPED_LEGACY = 1,
 };
 
 static const struct {
 	const char *name;
 	enum shim_fn fn;
-	int through;
+	int more;
 	void (*symbol)(void);
 } entry[] = {
 #define ENTRY(name, kind, blocked) \
-	{ #name, SHIM_FN_##name, THROUGH_##kind##_##blocked, shim_symbol_##name },
+	{ #name, SHIM_FN_##name, MORE_##kind##_##blocked, shim_symbol_##name },
 #include "device/shim/base/entries.def"
 #undef ENTRY
 };
 
-void *shim_wrapper_of(const void *driver)
+static int is_driver_s(enum shim_fn fn, const void *driver)
 {
-	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
-		if (entry[i].through && shim_real(entry[i].fn) == driver)
-			return (void *)(uintptr_t)entry[i].symbol;
-	return NULL;
+	return shim_counted_behind(fn, shim_real(fn)) == driver;
 }
 
-static int is_listed(const void *driver)
+void *shim_wrapper_of(const void *driver)
 {
-	for (int fn = 0; fn < SHIM_FN_COUNT; fn++)
-		if (shim_real((enum shim_fn)fn) == driver)
-			return 1;
-	return 0;
+	/* Two names of one function: that which does more is right for both. */
+	for (int more = 1; more >= 0; more--)
+		for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++)
+			if (entry[i].more == more && is_driver_s(entry[i].fn, driver))
+				return (void *)(uintptr_t)entry[i].symbol;
+	return NULL;
 }
 
 /* "cuMemAlloc" is the symbol of cuMemAlloc and cuMemAlloc_v2; "cuStreamQuery" that of cuStreamQuery
@@ -87,7 +88,7 @@ static int is_safe_by_name(const char *symbol)
 	for (size_t i = 0; i < sizeof(entry) / sizeof(entry[0]); i++) {
 		if (!is_version_of(entry[i].name, symbol))
 			continue;
-		if (entry[i].through)
+		if (entry[i].more)
 			return 0;
 		safe = 1;
 	}
@@ -99,8 +100,10 @@ static _Atomic(void *) unlisted[SHIM_UNLISTED];
 
 void *shim_barrier_target(unsigned int n)
 {
-	return n < SHIM_FN_COUNT ? shim_real((enum shim_fn)n) :
-				   atomic_load(&unlisted[n - SHIM_FN_COUNT]);
+	if (n < SHIM_FN_COUNT)
+		return shim_real((enum shim_fn)n);
+	shim_counted_give_up(); /* nothing tells when this one has returned */
+	return atomic_load(&unlisted[n - SHIM_FN_COUNT]);
 }
 
 /* Each version of a symbol is a function of its own; asked for again, it gets the same entry. */
@@ -123,6 +126,7 @@ static void *entry_of(const char *symbol, void *driver)
 		shim_log(
 			"%s and other unknown entry points go to the driver, even while a preemptible kernel is out",
 			symbol);
+	shim_counted_give_up();
 	return driver;
 }
 
@@ -136,8 +140,10 @@ static CUresult answer(CUresult rc, const char *symbol, void **pfn)
 	wrapper = shim_wrapper_of(*pfn);
 	if (wrapper)
 		*pfn = wrapper;
-	else if (!is_listed(*pfn) && !is_safe_by_name(symbol))
+	else if (!is_safe_by_name(symbol))
 		*pfn = entry_of(symbol, *pfn);
+	else
+		shim_counted_give_up(); /* calls of this one are not seen */
 	return rc;
 }
 

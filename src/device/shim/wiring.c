@@ -3,6 +3,7 @@
  * Which module is called for which event: the only place that knows all rooms; see base/upcalls.h.
  */
 #define _GNU_SOURCE
+#include "device/shim/base/counted.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
@@ -36,6 +37,7 @@ static void session_ends(struct shim_session *s)
 
 static void forked(void)
 {
+	shim_counted_forked();
 	shim_api_forked();
 	shim_context_forked();
 	shim_kernels_forked();

@@ -168,8 +168,9 @@ enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *t, uint64_t now)
 
 	if (t->stopped)
 		return GS_DOING_STOPPED;
-	if (t->task && t->phase == GS_WAITING && !t->found.on_gpu)
-		return GS_DOING_WAITS;
+	/* Its time counts as waiting, too (account.c). */
+	if (t->phase == GS_WAITING && (t->task || t->account.busy))
+		return t->found.on_gpu ? GS_DOING_WAITS_BESIDE : GS_DOING_WAITS;
 	if (t->task || t->found.on_gpu || t->account.busy ||
 	    (busy_ns && now - busy_ns < RUNS_WITHIN_NS))
 		return GS_DOING_RUNS;

@@ -122,7 +122,14 @@ int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);
 
 /* What reports say that the client does. It RUNS if it has had work on the GPU in the last quarter
  * of a second, so that a client with short kernels does not seem to start and stop. */
-enum gs_doing { GS_DOING_NOTHING, GS_DOING_STOPPED, GS_DOING_IDLES, GS_DOING_WAITS, GS_DOING_RUNS };
+enum gs_doing {
+	GS_DOING_NOTHING,
+	GS_DOING_STOPPED,
+	GS_DOING_IDLES,
+	GS_DOING_WAITS,
+	GS_DOING_WAITS_BESIDE, /* it waits, and kernels of it that cannot leave are on the GPU */
+	GS_DOING_RUNS
+};
 enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *client, uint64_t now);
 
 /*

@@ -26,6 +26,7 @@ enum gs_kind {
 	GS_KIND_JOB_OR_ALL,   /* or "all" */
 	GS_KIND_BOOLEAN,
 	GS_KIND_NUMBER, /* a number with decimals, or null: there is none */
+	GS_KIND_RATIO,  /* or null: printed as the difference from 1, as +2.0% */
 	GS_KIND_PERCENT,
 	GS_KIND_S,    /* a duration in seconds; printed as 0.25ms, 4.17s, 12:34, 2-05:04:03 */
 	GS_KIND_MS,   /* in milliseconds */

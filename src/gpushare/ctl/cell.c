@@ -92,6 +92,9 @@ static char *figure(enum gs_kind kind, json_t *value, int brief)
 	case GS_KIND_NUMBER:
 		snprintf(buf, sizeof(buf), "%.2f", v);
 		break;
+	case GS_KIND_RATIO:
+		snprintf(buf, sizeof(buf), "%+.1f%%", (v - 1) * 100);
+		break;
 	case GS_KIND_PERCENT:
 		snprintf(buf, sizeof(buf), "%.1f", v);
 		break;

@@ -27,6 +27,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	if (!c.config_path || !*c.config_path)
 		c.config_path = GS_CONFIG_FILE;
 	gs_check_node(&c);
+	c.slurm_conf_given = slurm_conf || getenv("SLURM_CONF");
 	c.slurm_conf_path = gs_slurm_conf_path(slurm_conf ? slurm_conf :
 					       c.config   ? c.config->slurm_conf :
 							    NULL);

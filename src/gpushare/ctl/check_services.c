@@ -25,10 +25,16 @@ static void check_munge(struct gs_check *c)
 	char credential[CREDENTIAL_MAX];
 	struct gs_error err;
 	uid_t uid;
+	int failed;
 
 	strcpy(step.partition, "check");
-	if (gs_auth_seal(&step, geteuid(), socket, credential, sizeof(credential), &err) < 0 ||
-	    gs_auth_open(credential, socket, &back, &uid, &err) < 0)
+	failed = gs_auth_seal(&step, geteuid(), socket, credential, sizeof(credential), &err) < 0 ||
+		 gs_auth_open(credential, socket, &back, &uid, &err) < 0;
+	if (failed && !c->config)
+		gs_check_add(
+			c, GS_UNCHECKED, "munge", NULL,
+			"which socket munged has is not known without gpushare.conf (MungeSocket=)");
+	else if (failed)
 		gs_check_add(
 			c, GS_WRONG, "munge",
 			"start munged, with the key that the whole cluster has (MungeSocket names another socket)",

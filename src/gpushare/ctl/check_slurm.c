@@ -140,36 +140,6 @@ static void check_node_line(struct gs_check *c)
 	free(gres);
 }
 
-/* Unlike plugins, partitions differ by case. */
-static int is_in(const char *list, const char *name)
-{
-	size_t length = strlen(name);
-
-	for (; list && *list; list += strspn(list, ",")) {
-		size_t n = strcspn(list, ",");
-
-		if (n == length && strncmp(list, name, n) == 0)
-			return 1;
-		list += n;
-	}
-	return 0;
-}
-
-/* A partition of slurm.conf.  A line may name several. */
-static int has_partition(const struct gs_check *c, const char *name)
-{
-	const char *line;
-	int found = 0;
-
-	for (size_t i = 0; !found && (line = gs_slurm_conf_line(c->slurm, i)); i++) {
-		char *names = gs_slurm_line_value(line, "PartitionName");
-
-		found = strncasecmp(line, "PartitionName=", 14) == 0 && is_in(names, name);
-		free(names);
-	}
-	return found;
-}
-
 /* What a line says of a partition that there is not holds for nobody, and nobody hears of it. */
 static void check_partitions(struct gs_check *c)
 {
@@ -178,7 +148,7 @@ static void check_partitions(struct gs_check *c)
 	for (size_t i = 0; i < n; i++) {
 		const char *name = c->config->partition[i].name;
 
-		if (has_partition(c, name))
+		if (gs_slurm_conf_has_partition(c->slurm, name))
 			good++;
 		else
 			gs_check_add(
@@ -403,6 +373,11 @@ void gs_check_slurm(struct gs_check *c)
 	struct gs_error err;
 
 	c->slurm = gs_slurm_conf_load(c->slurm_conf_path, &err);
+	if (!c->slurm && !c->config && !c->slurm_conf_given) {
+		gs_check_add(c, GS_UNCHECKED, "slurm.conf", NULL,
+			     "%s, and SlurmConf= is not known without gpushare.conf", err.text);
+		return;
+	}
 	if (!c->slurm) {
 		gs_check_add(c, GS_WRONG, "slurm.conf",
 			     "install Slurm's configuration, or name it with --slurm-conf", "%s",

@@ -22,6 +22,7 @@ struct gs_check {
 	const char *socket;      /* the daemon's, if the user named it; NULL: the configuration's */
 	const char *config_path; /* of gpushare.conf */
 	const char *slurm_conf_path; /* of slurm.conf; never NULL */
+	int slurm_conf_given;        /* the user has named it: SlurmConf= would not count */
 	struct gs_config *config;    /* NULL: not good */
 	struct gs_slurm_conf *slurm; /* NULL: cannot be read */
 	struct gs_check_item *item;

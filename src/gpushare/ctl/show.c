@@ -10,6 +10,7 @@
 
 #include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/layout.h"
+#include "gpushare/ctl/notes.h"
 #include "gpushare/ctl/screen.h"
 #include "gpushare/ctl/table.h"
 #include "gpushare/proto/job_name.h"
@@ -124,6 +125,7 @@ int gs_ctl_show(const struct gs_show *show, const struct gs_column *columns, jso
 	}
 	for (size_t i = show->no_header != 0; i < lines.n; i++)
 		puts(lines.line[i]);
+	gs_notes_print(stdout, &lines, &layout, rows, gs_screen_width());
 	gs_lines_free(&lines);
 	gs_layout_free(&layout);
 	return 0;

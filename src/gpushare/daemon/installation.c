@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/installation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/log.h"
@@ -16,6 +17,29 @@ static void inspect(char *path, uint32_t installed)
 	if (path && gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
 		gs_log(GS_LOG_ERROR, "%s: see gpusharectl check", err.text);
 	free(path);
+}
+
+size_t gs_installation_partitions(const struct gs_config *config, const char *config_path,
+				  void (*say)(const char *text))
+{
+	const char *path = gs_slurm_conf_path(config->slurm_conf);
+	struct gs_slurm_conf *slurm = gs_slurm_conf_load(path, NULL);
+	size_t unknown = 0;
+	char text[512];
+
+	for (size_t i = 0; slurm && i < config->npartition; i++) {
+		const char *name = config->partition[i].name;
+
+		if (gs_slurm_conf_has_partition(slurm, name))
+			continue;
+		unknown++;
+		snprintf(text, sizeof(text),
+			 "%s has Partition=%s, and %s no such partition: the line holds for nobody",
+			 config_path, name, path);
+		say(text);
+	}
+	gs_slurm_conf_free(slurm);
+	return unknown;
 }
 
 void gs_installation_check(const struct gs_config *config)

@@ -51,6 +51,11 @@ static void daemon_init(struct gs_daemon *d, struct gs_config *config)
 	TAILQ_INIT(&d->finished.list);
 }
 
+static void log_warning(const char *text)
+{
+	gs_log(GS_LOG_WARN, "%s", text);
+}
+
 /* Does everything that must succeed before the parent may exit. */
 static int start(struct gs_daemon *d, const char *config_path, struct gs_error *err)
 {
@@ -62,6 +67,7 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;
 	gs_installation_check(d->config);
+	gs_installation_partitions(d->config, config_path, log_warning);
 	gs_locality_bind(d->config);
 	gs_admin_init(d);
 	d->slurm = gs_slurm_report_create(d);
@@ -115,6 +121,11 @@ static void leave_terminal(const struct gs_config *config, int foreground)
 		gs_log(GS_LOG_WARN, "cannot leave standard error");
 }
 
+static void warn(const char *text)
+{
+	fprintf(stderr, "gpushared: warning: %s\n", text);
+}
+
 int main(int argc, char **argv)
 {
 	static struct gs_daemon d;
@@ -133,6 +144,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (o.check) {
+		gs_installation_partitions(config, o.config, warn);
 		printf("%s: good%s\n", o.config,
 		       config->ngpu ? "" : ", though without Gpu= lines: for slurmctld only");
 		gs_config_free(config);

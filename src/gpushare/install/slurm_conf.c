@@ -198,6 +198,35 @@ char *gs_beside(const char *slurm_conf, const char *name)
 	return path;
 }
 
+/* Unlike plugins, partitions differ by case. */
+static int is_in(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; list && *list; list += strspn(list, ",")) {
+		size_t n = strcspn(list, ",");
+
+		if (n == length && strncmp(list, name, n) == 0)
+			return 1;
+		list += n;
+	}
+	return 0;
+}
+
+int gs_slurm_conf_has_partition(const struct gs_slurm_conf *conf, const char *name)
+{
+	const char *line;
+	int found = 0;
+
+	for (size_t i = 0; !found && (line = gs_slurm_conf_line(conf, i)); i++) {
+		char *names = gs_slurm_line_value(line, "PartitionName");
+
+		found = strncasecmp(line, "PartitionName=", 14) == 0 && is_in(names, name);
+		free(names);
+	}
+	return found;
+}
+
 const char *gs_slurm_conf_path(const char *given)
 {
 	static const char *const places[] = {

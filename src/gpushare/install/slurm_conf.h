@@ -31,6 +31,9 @@ char *gs_slurm_line_value(const char *line, const char *key);
 /* Is the word in the list ("a,b,c")? */
 int gs_word_in_list(const char *list, const char *word);
 
+/* Does a line with PartitionName= name that partition?  A line may name several. */
+int gs_slurm_conf_has_partition(const struct gs_slurm_conf *conf, const char *name);
+
 /* The folder of slurm.conf, or the name beside it; to be freed. */
 char *gs_beside(const char *slurm_conf, const char *name);
 

@@ -108,6 +108,15 @@ struct gs_page_head {
 	_Atomic uint32_t slots; /* GS_PAGE_SLOTS */
 };
 
+/* The client's driver calls (IdleReclaim). */
+struct gs_page_calls {
+	_Atomic uint32_t wanted; /* written by the daemon: 1 if the client should count them */
+	/* written by the client: how many calls have begun and ended, in that order in memory; both
+	 * wrap around. begun is 0 while the client does not count. */
+	_Atomic uint32_t begun, ended;
+	_Atomic uint32_t reserved[3];
+};
+
 struct gs_page {
 	struct gs_page_head head;
 	_Atomic uint32_t grant; /* written by the daemon: 1 while the client may launch */
@@ -142,7 +151,7 @@ struct gs_page {
 	 * stream already (GS_SLOT_PREENQUEUED) */
 	_Atomic uint32_t preenqueue;
 	_Atomic uint32_t beside; /* written by the daemon: enum gs_beside */
-	_Atomic uint32_t reserved[6];
+	struct gs_page_calls calls;
 	struct gs_slot slot[GS_PAGE_SLOTS];
 };
 

@@ -94,6 +94,41 @@ static int parse_tail(char *tail, struct gs_gres_item *item, struct gs_error *er
 	return parse_count(count, &item->count, err);
 }
 
+int gs_gres_has_type(const char *list, const char *type)
+{
+	size_t length = strlen(type);
+
+	for (; *list; list += strspn(list, ", ")) {
+		size_t n = strcspn(list, ", ");
+
+		if (n == length && strncasecmp(list, type, n) == 0)
+			return 1;
+		list += n;
+	}
+	return 0;
+}
+
+void gs_gres_types(const char *text, char *list, size_t size)
+{
+	size_t prefix, length;
+
+	for (; text && *text; text += strcspn(text, ",;"), text += strspn(text, ",;")) {
+		size_t at = strlen(list), n;
+		char type[64];
+
+		length = of_name(text, NAME, &prefix);
+		if (!length || text[prefix + strlen(NAME)] != ':')
+			continue;
+		text += prefix + strlen(NAME) + 1;
+		n = strcspn(text, ":,;");
+		if (text[n] != ':' || !n || n >= sizeof(type))
+			continue;
+		snprintf(type, sizeof(type), "%.*s", (int)n, text);
+		if (is_type(type) && !gs_gres_has_type(list, type) && at + n + 3 < size)
+			snprintf(list + at, size - at, "%s%s", at ? ", " : "", type);
+	}
+}
+
 int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *err)
 {
 	char tail[160];

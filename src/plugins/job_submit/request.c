@@ -75,6 +75,23 @@ static int check_whole(const struct gs_site *site, uint64_t shares, struct gs_er
 		       whole);
 }
 
+/* Slurm takes any word for a type, and says of one that no node has that the "Requested node
+ * configuration is not available". */
+static int check_type(const struct gs_site *site, const char *type, struct gs_error *err)
+{
+	if (!*type || !site->types_known || gs_gres_has_type(site->types, type))
+		return 0;
+	if (!*site->types)
+		return gs_fail(err,
+			       "'%.40s' is no number of shares, and the GPUs here have no types: "
+			       "write --gres=gpushare:N, with N from 1 to 100 for most GPUs",
+			       type);
+	return gs_fail(err,
+		       "'%.40s' is neither a number of shares nor a type of GPU that a node has "
+		       "shares of; there are: %s",
+		       type, site->types);
+}
+
 /* Raise the shares to what the memory takes on any kind that can hold it. */
 static int fit_memory(uint64_t memory, struct gs_site *site, uint64_t *shares, struct gs_error *err)
 {
@@ -197,6 +214,8 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 	*verdict = (struct gs_verdict) { 0 };
 	for (int i = 0; i < GS_PER_COUNT; i++) {
 		if (gs_gres_find(request->tres[i], &item[i], err) < 0)
+			return -1;
+		if (check_type(site, item[i].type, err) < 0)
 			return -1;
 		elsewhere |= i != GS_PER_NODE && item[i].end;
 	}

@@ -46,6 +46,8 @@ struct gs_site {
 	struct gs_gpu_kind kind[GS_REQUEST_KINDS_MAX]; /* those that the partitions' nodes have; 0:
 							  not known */
 	size_t nkind;
+	int types_known;   /* of all nodes' shares; otherwise a type is Slurm's to judge */
+	char types[256];   /* "a100, h100"; "": they have none */
 	int queue_on_node; /* memory beyond the shares is waited for on the node, not in Slurm's
 			      queue */
 };
@@ -72,6 +74,15 @@ int gs_gres_has_gpu(const char *text);
  * twice, or a count that is zero, negative or not a number ("25%", "8G").
  */
 int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *err);
+
+/*
+ * Append to the list the types that shares have in a node's gres ("gpushare:a100:100,gpu:a100:1"),
+ * each once and as far as there is room.
+ */
+void gs_gres_types(const char *node_gres, char *list, size_t size);
+
+/* Is the type in such a list?  Slurm does not mind its case. */
+int gs_gres_has_type(const char *list, const char *type);
 
 /*
  * The text with that request for `count` shares; where it has none, one is added

@@ -107,11 +107,23 @@ static void add_kind(struct gs_site *site, const char *name, uint64_t memory, ui
 	};
 }
 
+static void list_types(struct gs_site *site)
+{
+	for (int i = 0; i < node_record_count; i++) {
+		const node_record_t *node = node_record_table_ptr[i];
+
+		if (node && node->config_ptr)
+			gs_gres_types(node->config_ptr->gres, site->types, sizeof(site->types));
+	}
+	site->types_known = node_record_count > 0;
+}
+
 void gs_site_describe(const struct gs_config *config, char *partitions, struct gs_site *site)
 {
 	char *name = partitions, *rest = partitions;
 
 	*site = (struct gs_site) { 0 };
+	list_types(site);
 	if (!partitions)
 		name = gs_default_partition();
 	else

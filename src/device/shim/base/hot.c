@@ -10,4 +10,6 @@ _Atomic uint32_t shim_uncommon;
  * reads [1]. */
 _Atomic uint32_t shim_held[2];
 
+void *shim_slot[SHIM_FN_COUNT];
+
 const struct shim_upcalls *shim_upcalls;

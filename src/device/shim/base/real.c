@@ -18,10 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
-
-void *shim_slot[SHIM_FN_COUNT];
 
 static const char *const names[SHIM_FN_COUNT] = {
 #define ENTRY(name, kind, blocked) #name,
@@ -223,6 +222,9 @@ void *shim_real(enum shim_fn fn)
 	p = dlsym(driver, names[fn]);
 	if (!p)
 		p = (void *)(uintptr_t)not_there;
+	__atomic_store_n(&shim_slot[fn], shim_counted_slot(fn, p), __ATOMIC_SEQ_CST);
+	/* Once more: the counting may have begun since. */
+	p = shim_counted_slot(fn, p);
 	__atomic_store_n(&shim_slot[fn], p, __ATOMIC_RELEASE);
 	return p;
 }

@@ -135,8 +135,8 @@ static inline void *shim_real_at_once(enum shim_fn fn)
 #define REAL_AT_ONCE(name) ((__typeof__(&name))shim_real_at_once(SHIM_FN_##name))
 #endif
 
-/* The symbol to give to the program instead of the driver's function at `driver`: a wrapper, or an
- * entry that passes the driver-call barrier; NULL: none. */
+/* The symbol to give to the program instead of the driver's function at `driver`; NULL: entries.def
+ * does not list that function. */
 void *shim_wrapper_of(const void *driver);
 
 /* The function's name, such as "cuMemFree_v2". */

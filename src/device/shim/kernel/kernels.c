@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/session/session.h"
 
@@ -266,6 +267,7 @@ void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct sh
 
 	if (t->tpt_ps || atomic_flag_test_and_set(&t->requested))
 		return;
+	shim_counted_note();
 	tpt = gs_client_time(s->client, k->code->number,
 			     gs_slot_dims(block[0], block[1], block[2], shim_size(tasks)));
 	if (tpt)

@@ -9,11 +9,13 @@
 #include "common/clock.h"
 #include "common/slice.h"
 #include "common/thread.h"
+#include "device/shim/base/counted.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/launch/evict.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/launch/grant.h"
 #include "device/shim/launch/facts.h"
+#include "device/shim/launch/request.h"
 #include "device/shim/launch/untracked.h"
 
 /* How long after a launch without a slot the daemon may not know of it, at first and at most; and
@@ -154,6 +156,8 @@ static void *run(void *arg)
 		if (gs_page_load(s->page->heard) != doorbell)
 			gs_page_store(s->page->heard, doorbell);
 		keep_connection(&a);
+		shim_counted_follow(s->page); /* the daemon's settings may have changed */
+		shim_launch_find_again();
 		tell_of_launches(&a);
 		if (!stay_awake(&a, doorbell))
 			gs_page_wait(s->page, doorbell, nap);

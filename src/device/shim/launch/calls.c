@@ -21,6 +21,14 @@
 extern __typeof__(&cuLaunchKernel) _Atomic shim_launch_found SHIM_HOT;
 __typeof__(&cuLaunchKernel) _Atomic shim_launch_found;
 
+void shim_launch_find_again(void)
+{
+	__typeof__(&cuLaunchKernel) found = atomic_load(&shim_launch_found);
+
+	if (found && found != REAL(cuLaunchKernel))
+		atomic_store(&shim_launch_found, NULL);
+}
+
 #define KERNEL_ARGS \
 	CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, \
 		unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, \

@@ -4,6 +4,7 @@
 #include "device/shim/launch/grant.h"
 
 #include "common/clock.h"
+#include "device/shim/base/counted.h"
 #include "device/shim/launch/preenqueued.h"
 
 #define GRANT_NAP_NS (100ull * 1000 * 1000)
@@ -86,6 +87,7 @@ int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shi
 	*w = (struct shim_wait) { 0, gs_page_load(s->page->attended) == GS_ATTENDED_AWAKE };
 	if (shim_run_with_grant(s->page, l->slot, GS_K_PREP))
 		return 1;
+	shim_counted_note();
 	gs_slot_move(l->slot, GS_K_PREP, GS_K_READY);
 	count_awake(s->page, l->slot, w, 1);
 	/*

@@ -27,6 +27,9 @@ struct shim_request {
  * (launch.c). */
 CUresult shim_launch(struct shim_request *r);
 
+/* Finds the driver's cuLaunchKernel again after it has been replaced (base/counted.h). */
+void shim_launch_find_again(void);
+
 /* The blocks of its grid; 1 for a graph. */
 uint64_t shim_request_tasks(const struct shim_request *r);
 

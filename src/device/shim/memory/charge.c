@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/shim.h"
 
 #define BUCKETS 4096
@@ -68,6 +69,7 @@ static int query(struct shim_session *s, uint64_t bytes, uint64_t *used, uint64_
 
 	*used = s->used;
 	*reservation = s->reservation;
+	shim_counted_note(); /* the answer may have to wait until its memory is back */
 	pthread_mutex_lock(&s->requesting);
 	granted = s->connected ? gs_client_alloc(s->client, bytes, used, reservation) : -1;
 	if (granted < 0)

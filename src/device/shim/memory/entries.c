@@ -2,6 +2,7 @@
 /* Wrappers of the calls that allocate at once: linear memory, arrays, and memory imported from
  * other interfaces. */
 #define _GNU_SOURCE
+#include "device/shim/base/counted.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/wraps.h"
@@ -28,6 +29,7 @@ SHIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t 
 /* Charges all of it, wherever its pages are: it may all be on the device. */
 SHIM_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
+	shim_counted_give_up(); /* the program reads and writes it without a call */
 	return SHIM_COUNTED(SHIM_CHARGE_POINTER, bytes, REAL(cuMemAllocManaged)(ptr, bytes, flags),
 			    *ptr, shim_current());
 }

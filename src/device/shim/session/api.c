@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device/shim/base/counted.h"
 #include "device/shim/base/shim.h"
 #include "gpushare/api/gpushare.h"
 
@@ -32,6 +33,7 @@ static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 {
 	int own = request.own && !request.critical;
 
+	shim_counted_note();
 	return gs_client_request_priority(s->client,
 					  own ? GS_PRIORITY_REQUEST_OWN : GS_PRIORITY_REQUEST_STEPS,
 					  request.priority, usage);
@@ -117,6 +119,7 @@ int gpushare_shim_get_report(struct gpushare_report *report)
 
 	if (!report || report->size < offsetof(struct gpushare_report, pad))
 		return GPUSHARE_INVALID;
+	shim_counted_note();
 	if (!s || !s->connected ||
 	    gs_client_request_priority(s->client, GS_PRIORITY_REQUEST_NONE, 0, &usage) < 0)
 		return GPUSHARE_NOT_MANAGED;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/session/api.h"
@@ -74,6 +75,7 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	}
 	grant = gs_client_grant(s->client);
 	s->page = gs_client_page(s->client);
+	shim_counted_follow(s->page);
 	s->absent = grant.absent;
 	s->signal = grant.signal;
 	s->variant_min_ns = (uint64_t)grant.variant_min_us * GS_NS_PER_US;

@@ -30,6 +30,10 @@ struct gs_registration {
 	struct gs_driver_use *driver;
 	uint64_t terminated_ns; /* when MPS was last told to end it; 0: never */
 	uint64_t killed_ns;     /* when its process was last killed; 0: never */
+	/* IdleReclaim: its driver calls as they were last looked at (page.h), and since when they
+	 * are as many and none is under way; 0: it calls, or does not count. */
+	uint32_t calls;
+	uint64_t quiet_ns;
 };
 
 struct gs_connection {

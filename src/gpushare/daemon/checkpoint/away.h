@@ -38,6 +38,7 @@ struct gs_away {
 	uint64_t room_ns; /* when there was room, ns; 0: not known */
 	int no_room;      /* there was none, and that is logged */
 	int lost;         /* it can never return, and its job has been told to end */
+	int idle;         /* it left because its programs called nothing, and they still do not */
 };
 
 /* Frees the record of a process. */

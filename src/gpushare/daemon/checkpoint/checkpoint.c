@@ -11,8 +11,10 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/checkpoint/idle.h"
 #include "gpushare/daemon/checkpoint/room.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
+#include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/base/connection.h"
@@ -45,7 +47,8 @@ static int32_t priority_of(const struct gs_daemon *d, const struct gs_alloc *a)
 	return priority;
 }
 
-static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint64_t now,
+/* Those that are idle are below everybody; idle: they alone. */
+static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint64_t now, int idle,
 			 struct gs_victim *c, uint64_t *retry_ns)
 {
 	const struct gs_step *s;
@@ -53,8 +56,12 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_alloc *a = s->alloc;
+		int is_idle;
 
 		if (a->device != dev || !a->admitted || a->away || !gs_away_is_first(d, s))
+			continue;
+		is_idle = gs_idle_is(d, a, now);
+		if (!is_idle && (idle || !d->config->memory_preempt))
 			continue;
 		if (a->keep_until_ns > now) {
 			if (a->keep_until_ns < *retry_ns)
@@ -63,7 +70,7 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 		}
 		c[n++] = (struct gs_victim) {
 			.id = a->id,
-			.priority = priority_of(d, a),
+			.priority = is_idle ? INT32_MIN : priority_of(d, a),
 			.bytes = a->bytes,
 			.host = gs_memory_used(d, a),
 		};
@@ -136,26 +143,43 @@ struct gs_checkpoint *gs_checkpoint_create(struct gs_daemon *d)
 	return t;
 }
 
+/* Chooses whose memory to take, of the idle ones alone if these are enough. Returns how many were
+ * chosen, or -1 with the reason. */
+static int choose(struct gs_daemon *d, const struct gs_alloc *first, uint64_t now,
+		  struct gs_victim *c, uint64_t *kept, struct gs_error *err)
+{
+	uint64_t there = gs_memory_available(first->device), used = gs_checkpoint_on_host(d);
+	uint64_t limit = d->config->memory_preempt_host, host = limit > used ? limit - used : 0;
+	int n = -1;
+
+	for (int idle = 1; idle >= 0 && n < 0; idle--)
+		n = gs_victims_choose(c, candidates(d, first->device, now, idle, c, kept),
+				      priority_of(d, first), first->bytes - there, host, err);
+	if (n < 0 && !d->config->memory_preempt)
+		gs_fail(err, "too little of it is held by steps that are idle (IdleReclaim)");
+	return n;
+}
+
 /* `first` waits and does not fit: returns 1 if memory is being taken for it. */
 static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t now,
 		    uint64_t *retry_ns)
 {
 	struct gs_victim c[GS_STEPS_MAX];
 	struct gs_daemon *d = t->d;
-	uint64_t there = gs_memory_available(first->device), used = gs_checkpoint_on_host(d),
-		 kept = UINT64_MAX;
-	uint64_t limit = d->config->memory_preempt_host;
-	size_t n = candidates(d, first->device, now, c, &kept);
+	uint64_t kept = UINT64_MAX;
 	struct gs_error err;
 	struct gs_step *s;
 	char name[32], whose[32];
+	int chosen;
 
-	if (first->bytes <= there)
+	if (first->bytes <= gs_memory_available(first->device))
 		return 0; /* it will be admitted in a moment */
+	if (d->config->idle_reclaim_ns)
+		gs_devices_sync(d, 0); /* find out what each step does */
+	chosen = choose(d, first, now, c, &kept, &err);
 	if (kept < *retry_ns)
 		*retry_ns = kept;
-	if (gs_victims_choose(c, n, priority_of(d, first), first->bytes - there,
-			      limit > used ? limit - used : 0, &err) < 0) {
+	if (chosen < 0) {
 		/* Keep the reason of a failure: it says more than that there is no other
 		 * allocation. */
 		if (kept == UINT64_MAX || !*first->not_taken)
@@ -173,11 +197,11 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 		if (s->alloc->device == first->device && s->alloc->id == c[0].id)
 			break;
 	gs_log(GS_LOG_INFO,
-	       "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64 " in use",
+	       "%s: its memory is taken back for %s: %" PRIu64 " MiB, %" PRIu64 " in use%s",
 	       gs_checkpoint_name(d, s->alloc, whose, sizeof(whose)),
 	       gs_checkpoint_name(d, first, name, sizeof(name)), MIB(s->alloc->bytes),
-	       MIB(c[0].host));
-	gs_checkpoint_leave(t, s->alloc);
+	       MIB(c[0].host), c[0].priority == INT32_MIN ? ": it is idle" : "");
+	gs_checkpoint_leave(t, s->alloc, c[0].priority == INT32_MIN);
 	return 1;
 }
 
@@ -192,7 +216,8 @@ static void queue_all(struct gs_daemon *d)
 		char name[32];
 		int fits;
 
-		if (!a->away || !a->away->released || a->away->queued || gs_suspend_keeps(a))
+		if (!a->away || !a->away->released || a->away->queued || a->away->idle ||
+		    gs_suspend_keeps(a))
 			continue;
 		/* The allocation for which it was taken may be gone, or may not have fitted after
 		 * all. */
@@ -229,6 +254,11 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 	return NULL;
 }
 
+static int takes_memory(const struct gs_config *c)
+{
+	return c->memory_preempt || c->idle_reclaim_ns;
+}
+
 uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 {
 	struct gs_checkpoint *t = d->checkpoint;
@@ -237,10 +267,11 @@ uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
+	retry_ns = gs_idle_poll(d, now);
 	if (gs_suspend_step(t))
 		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	gs_suspend_answer(d);
-	for (size_t i = 0; i < d->ndevice && d->config->memory_preempt; i++) {
+	for (size_t i = 0; i < d->ndevice && takes_memory(d->config); i++) {
 		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
 		if (a && take_for(t, a, now, &retry_ns))
 			return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
@@ -302,9 +333,13 @@ static const char *where(const struct gs_away *away)
 	LIST_FOREACH (p, &away->processes, link)
 		if (away->no_room)
 			return "its memory is on the host: what it wants is not free on the GPU";
+		else if (away->idle && away->released)
+			return "its memory is on the host until it uses the GPU again";
 		else if (p->parked ||
 			 !p->conn) /* no connection: it was on the host before this daemon began */
 			return "its memory is on the host";
+	if (away->idle && away->released)
+		return "its memory is on the host until it uses the GPU again";
 	return away->released ? "its memory is on the host" :
 				"its memory goes to the host when its kernels are over";
 }

@@ -34,8 +34,10 @@ struct gs_checkpoint {
 		     const char *why);
 };
 
-/* Moves the allocation's memory to the host; calls t->refused() if that fails. */
-void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *alloc);
+/* Moves the allocation's memory to the host; calls t->refused() if that fails. idle: it is moved
+ * because its programs call nothing (idle.h), and stays if one calls before the driver has begun.
+ */
+void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *alloc, int idle);
 /* The allocation has its reservation again: moves its processes' memory back. */
 void gs_checkpoint_return(struct gs_checkpoint *t, struct gs_alloc *alloc);
 /* The callback of t->timer. */

@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/checkpoint_core.h"
+#include "gpushare/daemon/checkpoint/idle.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -263,6 +264,8 @@ static void settling(struct gs_checkpoint *t)
 
 	if (!t->process) {
 		leave_next(t);
+	} else if (a->away->idle && gs_idle_woke(t->d, a)) {
+		give_up(t, "it uses the GPU again");
 	} else if (gs_command_settled(a->device->arbiter)) {
 		t->phase = GS_TAKE_LEAVING;
 		start_checkpointer(t, "checkpoint", on_left);
@@ -314,13 +317,14 @@ static void leave_next(struct gs_checkpoint *t)
 	wake_in(t, SETTLE_POLL_NS);
 }
 
-void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a)
+void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a, int idle)
 {
 	a->away = calloc(1, sizeof(*a->away));
 	if (!a->away) {
 		t->refused(t, a, "no memory");
 		return;
 	}
+	a->away->idle = idle;
 	t->alloc = a;
 	t->since_ns = gs_clock_ns();
 	a->admitted = 0; /* a program that starts now waits */

@@ -162,7 +162,8 @@ void gs_checkpointer_warn(const struct gs_config *c)
 {
 	struct gs_error err;
 
-	if ((c->memory_preempt || c->suspend_memory) && gs_checkpointer_check(c, &err) < 0)
+	if ((c->memory_preempt || c->suspend_memory || c->idle_reclaim_ns) &&
+	    gs_checkpointer_check(c, &err) < 0)
 		gs_log(GS_LOG_WARN, "memory cannot be taken back: %s", err.text);
 }
 

@@ -128,7 +128,7 @@ int gs_suspend_step(struct gs_checkpoint *t)
 			       " MiB in use",
 			       gs_checkpoint_name(d, a, name, sizeof(name)),
 			       gs_memory_used(d, a) >> 20);
-			gs_checkpoint_leave(t, a);
+			gs_checkpoint_leave(t, a, 0);
 			return 1;
 		}
 		/* Otherwise its processes are returning, and leave again once they are back. */

@@ -26,6 +26,7 @@ json_t *gs_report_json_text(const char *text);
 #define JSON_JOB_OR_ALL(v) gs_report_json_text(v)
 #define JSON_BOOLEAN(v) json_boolean(v)
 #define JSON_NUMBER(v) gs_report_json_number(v)
+#define JSON_RATIO(v) gs_report_json_number(v)
 #define JSON_PERCENT(v) gs_report_json_number(v)
 #define JSON_S(v) gs_report_json_number(v)
 #define JSON_MS(v) gs_report_json_number(v)

@@ -10,6 +10,11 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/proto/job_name.h"
 
+static int waits(const struct gs_step *s)
+{
+	return s->doing == GS_DOING_WAITS || s->doing == GS_DOING_WAITS_BESIDE;
+}
+
 const char *gs_step_state(const struct gs_step *s)
 {
 	if (s->ended_s || !s->alloc)
@@ -20,9 +25,7 @@ const char *gs_step_state(const struct gs_step *s)
 		return "moved";
 	if (!s->alloc->admitted)
 		return "memory";
-	return s->doing == GS_DOING_RUNS  ? "running" :
-	       s->doing == GS_DOING_WAITS ? "waiting" :
-					    "idle";
+	return s->doing == GS_DOING_RUNS ? "running" : waits(s) ? "waiting" : "idle";
 }
 
 /* The most urgent of those that run on its GPU; NULL: nobody does. */
@@ -40,17 +43,20 @@ static const struct gs_step *who_runs(const struct gs_daemon *d, const struct gs
 static void why_waiting(const struct gs_daemon *d, const struct gs_step *s, char *buf, size_t size)
 {
 	const struct gs_step *runs = who_runs(d, s);
+	const char *more = s->doing == GS_DOING_WAITS_BESIDE ?
+				   "; kernels of its own that cannot leave are there as well" :
+				   "";
 	char name[16];
 
 	if (!runs)
 		return;
 	gs_step_name(runs->info.step_id, name, sizeof(name));
 	if (runs->priority > s->priority)
-		snprintf(buf, size, "priority: job " GS_JOB_F ".%s has %d",
-			 GS_JOB(runs->info.job_id), name, runs->priority);
+		snprintf(buf, size, "priority: job " GS_JOB_F ".%s has %d%s",
+			 GS_JOB(runs->info.job_id), name, runs->priority, more);
 	else
-		snprintf(buf, size, "job " GS_JOB_F ".%s has the GPU", GS_JOB(runs->info.job_id),
-			 name);
+		snprintf(buf, size, "job " GS_JOB_F ".%s has the GPU%s", GS_JOB(runs->info.job_id),
+			 name, more);
 }
 
 void gs_step_reason(const struct gs_daemon *d, const struct gs_step *s, char *buf, size_t size)
@@ -62,6 +68,6 @@ void gs_step_reason(const struct gs_daemon *d, const struct gs_step *s, char *bu
 		return;
 	else if (!s->alloc->admitted)
 		gs_memory_why(s->alloc, buf, size);
-	else if (s->doing == GS_DOING_WAITS)
+	else if (waits(s))
 		why_waiting(d, s, buf, size);
 }

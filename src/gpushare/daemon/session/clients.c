@@ -98,6 +98,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	if (!conn->client)
 		return gs_fail(err, "no memory");
 	conn->registration.stopped = 0;
+	gs_page_tell(conn->page->calls.wanted, conn->d->config->idle_reclaim_ns > 0);
 	/* A lease of an earlier daemon does not count. */
 	atomic_store(&conn->page->lease, 0);
 	if (used_bytes)
