@@ -151,31 +151,31 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 	return launches - told;
 }
 
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled, int has_gpu,
 			   uint64_t now)
 {
 	uint64_t since = t->account.charged_ns;
 	struct gs_step_usage *usage = t->p.usage;
 
 	gs_gpu_client_charge(t, has_gpu, now);
-	usage->launches += untold(t, inspect->launches);
-	if (inspect->launches)
+	usage->launches += untold(t, polled->launches);
+	if (polled->launches)
 		usage->worked_ns = now;
-	usage->preemptions += inspect->preemptions;
-	for (uint32_t i = 0; i < inspect->nevents; i++)
-		book_event(t, &inspect->event[i]);
-	if (!t->account.busy && inspect->launches)
+	usage->preemptions += polled->preemptions;
+	for (uint32_t i = 0; i < polled->nevents; i++)
+		book_event(t, &polled->event[i]);
+	if (!t->account.busy && polled->launches)
 		usage->periods++;
 	/* Kernels of a lone holder that came and went between two polls. */
-	if (!t->account.busy && inspect->unseen_ns) {
+	if (!t->account.busy && polled->unseen_ns) {
 		uint64_t dt = now > since ? now - since : 0;
-		uint64_t ran = inspect->unseen_ns < dt ? inspect->unseen_ns : dt;
+		uint64_t ran = polled->unseen_ns < dt ? polled->unseen_ns : dt;
 
 		usage->worked_ns = now;
 		usage->turnaround_ns += ran;
 		usage->active_ns += ran;
 	}
-	t->found = inspect->found;
+	t->found = polled->found;
 	if (t->account.busy && !t->found.live)
 		gs_polling_idle(t, now);
 	else if (!t->account.busy && t->found.live)

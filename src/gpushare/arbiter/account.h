@@ -25,7 +25,7 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 void gs_gpu_client_launched(struct gs_gpu_client *t, uint64_t launched);
 
 /* Books what a poll has found. has_gpu: the client had the time slice since the last poll. */
-void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *inspect, int has_gpu,
+void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled, int has_gpu,
 			   uint64_t now);
 
 /* The client's kernels left the GPU at `now`; they were told to at `since`. */

@@ -201,8 +201,8 @@ unsigned gs_gpu_client_sweep(struct gs_gpu_client *t, uint64_t now, unsigned *ev
 			add_leave(slot, 0, leave_ns);
 			continue;
 		}
-		/* Give the order before reading what it is recorded with: the order is then on its
-		 * way meanwhile. */
+		/* Give the order first: what is recorded about it is read while the order is on its
+		 * way. */
 		if (move(slot, GS_K_RUNNING, GS_K_TOEVICT)) {
 			(*evicted)++;
 			gs_watch_evicting(&t->watch, page, i, now);

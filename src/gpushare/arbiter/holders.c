@@ -189,9 +189,10 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 }
 
 /*
- * May this client have the time slice beside `of` until further notice? Yes, if `of` has kernels
- * that cannot leave, which this client would not wait for, and this client is more urgent or an
- * equal. It then launches without asking; the frequent polls find what it does.
+ * May this client have the time slice beside `of` until further notice? Only if it is more urgent
+ * than `of` or an equal, and `of` has kernels that cannot leave, for which this client would not
+ * wait; or if it is an equal that wants the GPU while the equals share it (`together`). It then
+ * launches without asking; the frequent polls find what it does.
  */
 static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together,
 		      uint64_t now)

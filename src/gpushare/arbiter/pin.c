@@ -36,7 +36,7 @@ static int is_live(const struct gs_slot *slot)
 	return k == GS_K_READY || k == GS_K_TORUN || k == GS_K_RUNNING || k == GS_K_TOEVICT;
 }
 
-static void see(struct gs_gpu *gpu)
+static void note_live_launches(struct gs_gpu *gpu)
 {
 	const struct gs_page *page = gpu->pin.client->p.page;
 
@@ -67,7 +67,7 @@ void gs_pin_step(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_poll(t, now);
 	}
 	if (!gpu->pin.seen)
-		see(gpu);
+		note_live_launches(gpu);
 }
 
 int gs_gpu_settled(const struct gs_gpu *gpu)

@@ -74,7 +74,7 @@ void gs_polling_busy(struct gs_gpu_client *t, uint64_t now)
 	}
 }
 
-/* ---- when to look ------------------------------------------------------ */
+/* ---- when to poll ----------------------------------------------------------- */
 
 uint64_t gs_polling_poll(const struct gs_gpu *gpu, uint64_t ns)
 {

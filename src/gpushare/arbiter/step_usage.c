@@ -183,7 +183,8 @@ void gs_step_usage_quantiles(struct gs_step_usage *t)
 	size_t n =
 		t->evictions < GS_STEP_USAGE_SAMPLES ? (size_t)t->evictions : GS_STEP_USAGE_SAMPLES;
 
-	if (t->quantiles_of == t->evictions) /* a thousand steps that are over cost nothing */
+	/* so that a thousand steps that have ended take little memory */
+	if (t->quantiles_of == t->evictions)
 		return;
 	for (size_t i = 0; i < n; i++)
 		us[i] = t->sample_us[i];

@@ -75,8 +75,8 @@ static int has_paused(const struct gs_gpu_client *t, uint64_t now)
 	       !(may_go_untracked(t) && gs_usage_is_busy(t, now));
 }
 
-/* To the scheduler this client is one that waits; what it does beside the holder is not the
- * scheduler's concern. */
+/* The scheduler takes this client for one that waits, and does not care what it does beside the
+ * holder. */
 static void beside_polled(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
 {
 	if (t->stopped)

@@ -9,7 +9,7 @@ struct client {
 	struct client *next;
 	uint64_t id;
 	uint64_t held;
-	uint64_t leased; /* of held */
+	uint64_t leased; /* part of `held` */
 };
 
 struct step {
@@ -17,15 +17,15 @@ struct step {
 	struct client *clients;
 	uint64_t id;
 	uint64_t reservation;
-	uint64_t used;   /* sum of the clients' */
-	uint64_t leased; /* sum of the clients' */
+	uint64_t used;   /* sum over the clients */
+	uint64_t leased; /* sum over the clients */
 	uint64_t peak;
 };
 
 struct gs_ledger {
 	struct step *steps;
 	uint64_t capacity;
-	uint64_t reserved; /* sum of the steps' */
+	uint64_t reserved; /* sum over the steps */
 };
 
 struct gs_ledger *gs_ledger_create(uint64_t capacity)
@@ -73,7 +73,7 @@ static struct client **find_client(struct step *step, uint64_t id)
 	return at;
 }
 
-/* The client's record, made if need be; NULL: no memory. */
+/* The client's record, which is made if needed; NULL: no memory. */
 static struct client *get_client(struct step *step, uint64_t id)
 {
 	struct client **at = find_client(step, id);
@@ -162,7 +162,7 @@ void gs_ledger_free(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint
 		bytes = c->held;
 	c->held -= bytes;
 	step->used -= bytes;
-	/* What it gives back may have been leased. */
+	/* The memory that it returns may have been leased. */
 	if (c->leased > c->held) {
 		step->leased -= c->leased - c->held;
 		c->leased = c->held;
@@ -237,7 +237,7 @@ int gs_ledger_adopt(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint
 
 	if (!c)
 		return -1;
-	/* What a client says of itself is no fact: nobody holds more than the GPU has. */
+	/* A client may report anything, but it cannot hold more than the GPU has. */
 	if (bytes > ledger->capacity - c->held)
 		bytes = ledger->capacity - c->held;
 	take(step, c, bytes);

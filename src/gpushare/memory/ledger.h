@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Device memory of one GPU: what each job step has reserved and what its
- * clients hold of it (RBDM, section 4, without the waiting queue).
- * Pure code.  Steps and clients are named by the caller's ids.
+ * The account of one GPU's device memory: what each job step has reserved and what its clients hold
+ * of it (RBDM, section 4, without the waiting queue). Pure code; not thread-safe. Steps and clients
+ * are identified by the caller's ids; all amounts are bytes.
  *
- * Invariants: the reservations never exceed the capacity; a step's clients
- * together never hold more than its reservation.
+ * Invariants: the reservations never exceed the capacity; a step's clients together never hold more
+ * than its reservation, except for adopted ones.
  */
 #ifndef GPUSHARE_MEMORY_LEDGER_H
 #define GPUSHARE_MEMORY_LEDGER_H
@@ -16,33 +16,35 @@
 
 struct gs_ledger;
 
-struct gs_ledger *gs_ledger_create(uint64_t capacity); /* bytes; NULL: no memory */
+struct gs_ledger *gs_ledger_create(uint64_t capacity); /* NULL: no memory; the caller destroys it */
 void gs_ledger_destroy(struct gs_ledger *ledger);      /* NULL is fine */
 
-/* Reserve for a new step; -1 with the reason when it does not fit or the id is taken. */
+/* Reserves memory for a new step. Returns 0; -1 with the reason if it does not fit or the id is
+ * taken. */
 int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t step, uint64_t bytes,
 		      struct gs_error *err);
-/* The step is gone: its reservation and all that its clients held return. */
+/* Ends a step: returns its reservation and all that its clients hold. */
 void gs_ledger_release(struct gs_ledger *ledger, uint64_t step);
 
-/* A client asks for memory: 1 granted, 0 beyond the step's reservation, -1 unknown step. */
-int gs_ledger_alloc(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
-/* It gives some back (never more than it holds: the rest is ignored). */
-void gs_ledger_free(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
 /*
- * Grant bytes that the client may or may not come to use: they count as used, not
- * in the peak.  1 granted, 0 beyond the reservation, -1 unknown step.
+ * A client asks for memory. Returns 1: granted; 0: beyond the step's reservation; -1: unknown step.
  */
+int gs_ledger_alloc(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
+/* A client returns memory; more than it holds is ignored. */
+void gs_ledger_free(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
+/* Grants bytes that the client may or may not use later: they count as used, but not in the peak.
+ * Returns 1: granted; 0: beyond the reservation; -1: unknown step. */
 int gs_ledger_lease(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
-/* The client's leases end; it has not used so much of what it holds. */
+/* Ends the client's leases, of which it has not used `unused` bytes. */
 void gs_ledger_unlease(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t unused);
-/* The step's clients have held as much at once: the peak is no smaller. */
+/* The step's clients have held this much at once, so the peak is at least that. */
 void gs_ledger_note_peak(struct gs_ledger *ledger, uint64_t step, uint64_t bytes);
 /* Bytes granted to the client, leases included. */
 uint64_t gs_ledger_held(const struct gs_ledger *ledger, uint64_t step, uint64_t client);
-/* It is gone: all that it held returns to the step. */
+/* The client is gone: all that it held returns to the step. */
 void gs_ledger_client_gone(struct gs_ledger *ledger, uint64_t step, uint64_t client);
-/* An adopted client already holds this much, granted even beyond the reservation (it is there). */
+/* An adopted client holds this much already, which is granted even beyond the reservation, but not
+ * beyond the capacity. Returns 0; -1: unknown step or no memory. */
 int gs_ledger_adopt(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
 
 /* Bytes; 0 for an unknown step. */

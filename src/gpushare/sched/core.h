@@ -31,6 +31,7 @@ struct gs_one {
 	unsigned faults;
 };
 
+/* See the functions gs_sched_...() of the same names in sched.h. */
 struct gs_one *gs_one_create_under(const struct gs_policy *policy,
 				   const struct gs_sched_options *options, uint64_t now,
 				   struct gs_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What to do now: the only place where policies are asked who goes next, and
- * where their answers are checked.  Deciding changes nothing but the
- * holder's quantum and the memory of an eviction that was asked for.
+ * Decides what to do now. This is the only place where policies are asked which task goes next, and
+ * where their answers are checked. Deciding changes nothing but the holder's quantum and the note
+ * that an eviction was requested.
  */
 #include "gpushare/sched/core.h"
 
@@ -74,7 +74,7 @@ static void decide_free(struct gs_one *sched, struct gs_decision *decision)
 	decision->deadline_ns = sched->view.now;
 }
 
-/* The quantum is over: does somebody else go first? */
+/* The quantum is over: does another task go first? */
 static int loses_gpu_at_end(struct gs_one *sched)
 {
 	if (sched->policy->quantum)

@@ -1,45 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frs: the fair and responsive scheduler (FRS, section IV-E), and beyond: who does
- * without what follows equation 2 below is frsp.  Whoever is slowed down most goes next.
+ * frs: the fair and responsive scheduler (FRS, section IV-E), with extensions. frsp is the paper's
+ * version, without what follows equation 2 below. The task that is slowed down most goes next.
  *
  * The instantaneous slowdown of a task t after its arrival is
  *	IS = (t + left) / alone				(equation 1)
- * with alone = NT x tpt (gs_place_slowdown()).
- * Shares weigh it: what is evened out is IS x shares, so twice the shares is
- * half the slowdown.  With equal shares it is the paper's.
+ * with alone = NT x tpt (gs_place_slowdown()). It is weighted by shares: the policy equalises IS x
+ * shares, so twice the shares means half the slowdown. With equal shares it is the paper's.
  *
- * Equation 2: the chosen one runs until the least slowed down task has come
- * up to its slowdown, at least for the minimum quantum.
+ * Equation 2: the chosen task runs until the least slowed down task has reached its slowdown, and
+ * at least for the minimum quantum.
  *
- * An arrival has the least slowdown of all, 1, and so does not preempt; but it
- * becomes the task of equation 2, and a short one comes up fast: the running
- * quantum ends when it will have, at the earliest after a minimum quantum.
- * Without this a short kernel could wait for seconds behind a holder that has
- * much to make up for, against the paper's "when a priority kernel arrives the
- * running kernel is preempted" (section IV).
+ * A new task has the least slowdown of all, 1, so it does not preempt. But it becomes the task of
+ * equation 2, and the slowdown of a short task rises fast: the running quantum ends when it will
+ * have reached the holder's, at the earliest after a minimum quantum. Without this a short kernel
+ * could wait for seconds behind a holder that has much to make up for, contrary to the paper's
+ * "when a priority kernel arrives the running kernel is preempted" (section IV).
  *
- * A quantum is at most what the chosen one says it still needs and a shortest quantum
- * more: if it is not done then, its length was wrong and is looked at again.  So
- * a client that claims to be short cannot keep the GPU with the slowdown that
- * follows from it.  More, as a length is an estimate, and the time run includes
- * what is left of a hand-over: at the very end of what it says, one that is all but done
- * would lose the GPU and wait with the least slowdown of all.
+ * A quantum is at most what the chosen task says that it still needs, plus a shortest quantum. If
+ * the task is not done then, its length was wrong and is considered again. So a client that claims
+ * to be short cannot keep the GPU by the slowdown that follows from that. The extra quantum is
+ * needed since a length is an estimate, and the time run includes the rest of a hand-over:
+ * otherwise a task that is nearly done would lose the GPU and wait with the least slowdown of all.
  *
- * A hand-over costs everybody who waits, and whoever is evicted is back after a shortest
- * quantum of somebody else and two hand-overs at the earliest.  So the one
- * that has the GPU keeps it while it would be slowed down most after such a wait.
- * Without this, equation 2, which ends the quantum when two tasks are even, has long
- * tasks change places every minimum quantum, from which neither gains.  As
- * hand-overs go to zero this becomes the paper's.
+ * A hand-over costs every waiting task time, and an evicted task is back after a shortest quantum
+ * of another task and two hand-overs at the earliest. So the holder keeps the GPU if it would be
+ * slowed down most after such a wait. Without this, equation 2, which ends the quantum when two
+ * tasks are equal, makes long tasks change places every minimum quantum, which helps neither. If
+ * hand-overs cost nothing this is the paper's rule.
  *
- * Where everybody is long, a longer quantum changes no slowdown by much: a
- * quantum is at least an eighth of the shortest length around, as long as that is at most 100
- * hand-overs.  Two kernels of 165 ms that changed places every 3 ms took 1.066 of the sum
- * (H200).
+ * If all tasks are long, a longer quantum changes slowdowns only little. So a quantum is at least
+ * an eighth of the shortest length among them, if that is at most 100 hand-overs. Two kernels of
+ * 165 ms that changed places every 3 ms took 1.066 times the sum of their lengths (H200).
  *
- * Good for mixed lengths: short kernels are served soon, long ones still move.
- * Bad when alone times are far off.
+ * Good for mixed lengths: short kernels are served soon, and long ones still progress. Bad if alone
+ * times are far off.
  */
 #include "gpushare/sched/policy.h"
 
@@ -64,7 +59,7 @@ static uint64_t worth(const struct gs_view *view, const struct gs_task *task)
 	return unnoticed > floor ? unnoticed : floor;
 }
 
-/* If hand-overs cost something: the least that the holder waits after an eviction. */
+/* The least time that the holder would wait after an eviction, if hand-overs cost time. */
 static uint64_t shortest_wait(const struct gs_view *view)
 {
 	return worth(view, view->holder) + 2 * view->options->handover_ns;

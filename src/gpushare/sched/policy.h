@@ -159,6 +159,7 @@ uint64_t gs_task_alone(const struct gs_view *view, const struct gs_task *task);
 void gs_place_slowdown(const struct gs_view *view, const struct gs_task *task,
 		       struct gs_entry *entry);
 
+/* The slowdown of gs_place_slowdown() at that time, ns. */
 static inline double gs_entry_slowdown(const struct gs_entry *entry, uint64_t at_ns)
 {
 	return entry->a + entry->b * (double)at_ns;

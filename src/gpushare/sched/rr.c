@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rr: round robin (FRS, section IV-C).  Equal quanta, first come first
- * served; whoever has used its quantum goes to the end of the queue.
- *
- * Good when nothing is known of the tasks; bad for their slowdown, which
- * grows with the number of tasks, and it pays a hand-over per quantum.
+ * rr: round robin (FRS, section IV-C). All quanta are equal, and tasks are served in order; a task
+ * that has used its quantum goes to the end of the queue. Good if nothing is known of the tasks;
+ * bad for their slowdown, which grows with the number of tasks, and it pays a hand-over per
+ * quantum.
  */
 #include "gpushare/sched/policy.h"
 

@@ -92,6 +92,7 @@ int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now
 int gs_sched_set_class_policy(struct gs_sched *sched, size_t class, const char *policy,
 			      uint64_t now, struct gs_error *err);
 
+/* How many classes there are; and the state of one of them, by its index. */
 size_t gs_sched_class_count(const struct gs_sched *sched);
 void gs_sched_class_status(const struct gs_sched *sched, size_t class,
 			   struct gs_sched_class_status *status);

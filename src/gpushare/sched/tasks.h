@@ -14,7 +14,9 @@ struct gs_index {
 
 int gs_index_init(struct gs_index *index); /* 0, or -1: no memory */
 void gs_index_fini(struct gs_index *index);
+/* The task with that id; NULL: there is none. */
 struct gs_task *gs_index_find(const struct gs_index *index, uint64_t id);
+/* Adds a task whose id is not in the index; removes one that is. */
 void gs_index_add(struct gs_index *index, struct gs_task *task);
 void gs_index_remove(struct gs_index *index, struct gs_task *task);
 
@@ -33,6 +35,7 @@ void gs_ready_fini(struct gs_ready *ready);
 void gs_ready_add(struct gs_ready *ready, const struct gs_entry *entry);
 /* Changes the key of a task in the queue; its place in the waiting line stays. */
 void gs_ready_move(struct gs_ready *ready, const struct gs_entry *entry);
+/* Removes a task, which must be in the queue. */
 void gs_ready_remove(struct gs_ready *ready, struct gs_task *task);
 /* Orders the heap again after another policy has changed all keys in place. */
 void gs_ready_restore(struct gs_ready *ready);

@@ -42,14 +42,14 @@ SHIM_EXPORT CUresult cuCtxPopCurrent(CUcontext *ctx)
 
 /* Call this before the driver: it may give the context's handle to a new context before the call
  * returns. */
-static void part_from(struct shim_session *s, CUcontext ctx)
+static void begin_destroy(struct shim_session *s, CUcontext ctx)
 {
 	shim_upcalls->reap(s);
 	shim_barrier_enter(0);
 	shim_context_gone(ctx);
 }
 
-static CUresult parted(CUcontext ctx, CUresult rc)
+static CUresult end_destroy(CUcontext ctx, CUresult rc)
 {
 	shim_barrier_leave(0);
 	if (rc != CUDA_SUCCESS) {
@@ -80,8 +80,8 @@ SHIM_EXPORT CUresult cuCtxDetach(CUcontext ctx)
 	if (!s || !ctx)
 		return SHIM_IN_BARRIER(REAL(cuCtxDetach)(ctx));
 	if (!shim_context_attached(ctx, -1)) {
-		part_from(s, ctx);
-		return parted(ctx, REAL(cuCtxDetach)(ctx));
+		begin_destroy(s, ctx);
+		return end_destroy(ctx, REAL(cuCtxDetach)(ctx));
 	}
 	rc = SHIM_IN_BARRIER(REAL(cuCtxDetach)(ctx));
 	if (rc != CUDA_SUCCESS)
@@ -97,6 +97,6 @@ SHIM_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)
 	shim_context_changes();
 	if (!s || REAL(cuCtxFromGreenCtx)(&ctx, green) != CUDA_SUCCESS || !ctx)
 		return SHIM_IN_BARRIER(REAL(cuGreenCtxDestroy)(green));
-	part_from(s, ctx);
-	return parted(ctx, REAL(cuGreenCtxDestroy)(green));
+	begin_destroy(s, ctx);
+	return end_destroy(ctx, REAL(cuGreenCtxDestroy)(green));
 }

@@ -54,6 +54,7 @@ extern _Atomic(struct shim_section *) shim_order_sole;
 void shim_order_enter_late(struct shim_section *p);
 void shim_order_leave_late(struct shim_section *p);
 
+/* Is it the legacy default stream? */
 static SHIM_INLINE int shim_is_default(CUstream stream)
 {
 	return stream == NULL || stream == CU_STREAM_LEGACY;
@@ -135,6 +136,7 @@ static inline void shim_order_enter(struct shim_section *p, const struct shim_co
 		shim_order_enter_late(p);
 }
 
+/* Leaves the critical section, once everything of the launch is enqueued. */
 static SHIM_INLINE void shim_order_leave(struct shim_section *p)
 {
 	struct shim_section *self = p;

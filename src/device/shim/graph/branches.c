@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How wide a graph is; see graph.h. */
+/* How many branches a graph has; see graph.h. */
 #define _GNU_SOURCE
 #include "device/shim/graph/graph.h"
 
@@ -8,9 +8,9 @@
 #include "device/shim/base/wraps.h"
 
 struct tree {
-	CUgraphNode *node;   /* by address */
-	unsigned char *used; /* of each node: whether a path goes on from it (1), and whether one
-				comes to it (2) */
+	CUgraphNode *node; /* sorted by address */
+	/* for each node: whether a path leads on from it (1), and whether one leads to it (2) */
+	unsigned char *used;
 	size_t n;
 };
 
@@ -29,10 +29,8 @@ static unsigned char *used_of(const struct tree *s, CUgraphNode node)
 	return at ? &s->used[at - s->node] : NULL;
 }
 
-/*
- * Without a place for what the edges are, the driver tells of none where one is not of the usual
- * kind, as those of programmatic launches are.  One before 12.3 has the old call alone.
- */
+/* If it gets no array for the kinds of edges, the driver refuses to list the edges when one is of
+ * an unusual kind, as programmatic launches have. A driver before 12.3 has only the old call. */
 static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *n)
 {
 	CUgraphEdgeData *kinds = from ? calloc(*n, sizeof(*kinds)) : NULL;
@@ -42,7 +40,7 @@ static CUresult edges_of(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size
 	return rc == CUDA_ERROR_NOT_SUPPORTED ? REAL(cuGraphGetEdges)(graph, from, to, n) : rc;
 }
 
-/* Nodes that a path comes to from another one; 0, too, where the driver does not tell of the
+/* Nodes to which a path from another one leads; also 0 if the driver does not tell the
  * dependencies. */
 static size_t joined(CUgraph graph, struct tree *s)
 {
@@ -71,7 +69,7 @@ static size_t joined(CUgraph graph, struct tree *s)
 
 static uint32_t branches(CUgraph graph, int depth);
 
-/* Of the child graphs, beyond the node that each is here. */
+/* The branches of the child graphs, beyond the node that each is here. */
 static uint32_t below(const struct tree *s, int depth)
 {
 	uint32_t n = 0;

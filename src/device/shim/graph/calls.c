@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Graphs with allocation nodes: the executable graph owns that memory from its
- * first launch until it is destroyed.  Charged when it is instantiated, each
- * node in full, although nodes may come to share memory.
+ * Graphs with allocation nodes: the executable graph owns that memory from its first launch until
+ * it is destroyed. It is charged when the graph is instantiated, each node in full, although nodes
+ * may share memory.
  */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
@@ -82,6 +82,6 @@ SHIM_EXPORT CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *exec, CUgrap
 SHIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
 	if (shim_session_peek())
-		shim_graph_gone(exec); /* before another one may have its handle */
+		shim_graph_gone(exec); /* before its handle may be reused */
 	return SHIM_UNCOUNTED(SHIM_CHARGE_GRAPH, (uintptr_t)exec, REAL(cuGraphExecDestroy)(exec));
 }

@@ -2,11 +2,11 @@
 /*
  * The local memory of executable graphs; see graph.h.
  *
- * Two numbers are kept of each (kernels.h, frame[]): the most that a launch of it may need, by
- * which it waits where it would grow (request.h), and what a launch needs surely, to which the
- * context has grown when it is out.  Where the two are not the same, too much waits: the other
- * mistakes end in a deadlock. Once a launch is out, the instance as it is waits no more, whatever
- * is in it.
+ * Two numbers are kept for each (kernels.h, local_bytes[]): the most that a launch may need, by
+ * which it waits if local memory would grow (request.h), and what a launch needs for certain, to
+ * which the context has grown once it is out. Where the two differ, launches wait unnecessarily;
+ * the opposite errors would end in a deadlock. Once a launch is out, the graph in its present form
+ * waits no more, whatever it contains.
  */
 #define _GNU_SOURCE
 #include "device/shim/graph/graph.h"
@@ -25,20 +25,22 @@ struct part {
 	uint32_t local_bytes;
 };
 
-/* The kernels of a graph in the order of their nodes; of an executable one those with a frame. */
+/* The kernels of a graph in the order of their nodes; of an executable graph only those with local
+ * memory. */
 struct shim_graph {
 	CUgraph made_of,
-		named_by; /* the one that it was made of; the one whose nodes the parts have */
+		/* the graph that it was made of; the graph whose nodes the parts have */
+		named_by;
 	struct part *part;
 	size_t n, room;
-	uint32_t nodes; /* of all kinds */
-	uint32_t floor; /* a frame that may be in it, of no part */
+	uint32_t nodes; /* nodes of all kinds */
+	uint32_t floor; /* local memory per thread that some kernel may need, which is no part */
 	int blind;      /* it has kernels that are not known */
-	int vague;      /* not all that are known are still in it */
-	int gaps;       /* some of them may have been disabled */
+	int vague;      /* not all known kernels are still in it */
+	int gaps;       /* some of its kernels may have been disabled */
 };
 
-/* Of the records' graphs.  Not held while the driver is asked. */
+/* Protects the graphs of the records. Not held while the driver is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int each(CUgraph graph, int depth,
@@ -85,8 +87,9 @@ int shim_graph_each(CUgraph graph,
 }
 
 /*
- * What a driver before 12.0 writes is the begin of it.  REAL() takes the name as it is
- * written: the header's macro, which makes the second of the first, is not expanded there.
+ * A driver before 12.0 writes only the beginning of the struct. REAL() takes the name literally:
+ * the header's macro, which turns the first version's name into the second's, is not expanded
+ * there.
  */
 static CUresult kernel_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 {
@@ -122,7 +125,7 @@ static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
 	struct shim_graph *g = user;
 
 	g->nodes++;
-	/* The body of a condition is a graph that no call tells of. */
+	/* The body of a conditional node is a graph that no call returns. */
 	if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		g->blind = 1;
 	if (type != CU_GRAPH_NODE_TYPE_KERNEL)
@@ -142,7 +145,7 @@ static struct shim_graph inspect(CUgraph graph)
 	return g;
 }
 
-/* Kernels without a frame, as almost all are, need not be remembered. */
+/* Kernels without local memory, as almost all are, need not be remembered. */
 static void keep_local(struct shim_graph *g)
 {
 	size_t n = 0;
@@ -163,7 +166,7 @@ static uint32_t most_of(const struct shim_graph *g)
 	return most;
 }
 
-/* Under lock: the record says what is known of its graph. */
+/* Under lock: writes to the record what is known of its graph. */
 static void tell(struct shim_kernel *k)
 {
 	const struct shim_graph *g = k->graph;
@@ -173,7 +176,7 @@ static void tell(struct shim_kernel *k)
 	k->local_bytes[1] = g->vague || g->gaps ? 0 : most;
 }
 
-/* Under lock: what is known of it; at first, that nothing is.  NULL: no memory. */
+/* Under lock: what is known of the graph; at first nothing. NULL: no memory. */
 static struct shim_graph *known(struct shim_kernel *k)
 {
 	if (!k->graph) {
@@ -186,7 +189,7 @@ static struct shim_graph *known(struct shim_kernel *k)
 	return k->graph;
 }
 
-/* Under lock: the kernel of that node has such a frame from now on. */
+/* Under lock: the kernel of that node needs this much local memory per thread from now on. */
 static void set_part(struct shim_graph *g, CUgraphNode node, uint32_t local_bytes)
 {
 	for (size_t i = 0; i < g->n; i++) {
@@ -195,7 +198,7 @@ static void set_part(struct shim_graph *g, CUgraphNode node, uint32_t local_byte
 			return;
 		}
 	}
-	/* One of those that are there may be this one, by its name in another graph. */
+	/* One of the known parts may be this one, under its name in another graph. */
 	if (g->n && g->named_by != g->made_of)
 		g->vague = 1;
 	if (local_bytes)
@@ -226,7 +229,8 @@ void shim_graph_made(CUgraphExec exec, CUgraph graph)
 
 	keep_local(&g);
 	g.made_of = graph;
-	shim_graph_gone(exec); /* one that had its handle and went with its context */
+	/* an older graph with the same handle, which went with its context */
+	shim_graph_gone(exec);
 	shim_kernel_graph(exec, 0, g.nodes, shim_graph_branches(graph));
 	k = shim_graph_find(exec);
 	pthread_mutex_lock(&lock);
@@ -256,10 +260,8 @@ void shim_graph_forked(void)
 
 /* ---- what changes an executable graph -------------------------------------- */
 
-/*
- * The driver has been asked to make all of it as `graph` is.  Where it did not go through with
- * that, some of it may be so: that stands beside what was known.
- */
+/* The driver was asked to make the executable graph like `graph`. If it refused, part of it may
+ * have changed, so both are possible from now on. */
 static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult rc)
 {
 	struct shim_kernel *k = shim_session_peek() ? shim_graph_find(exec) : NULL;
@@ -306,7 +308,7 @@ SHIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 	return updated(exec, graph, REAL(cuGraphExecUpdate_v2)(exec, graph, info));
 }
 
-/* The node's kernel is another one, or the same one with other parameters. */
+/* The node has another kernel, or the same one with other parameters. */
 static CUresult kernel_set(CUgraphExec exec, CUgraphNode node, CUfunction f, CUkernel kern,
 			   CUresult rc)
 {
@@ -332,7 +334,7 @@ SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNod
 	struct shim_load l;
 	CUresult rc;
 
-	/* What it is given ends where the second one's `kern` begins. */
+	/* The first version's struct ends where the second's `kern` begins. */
 	shim_load_enter(&l, p ? p->func : NULL, NULL);
 	rc = shim_load_leave(&l, REAL(cuGraphExecKernelNodeSetParams)(exec, node, p));
 	return p ? kernel_set(exec, node, p->func, NULL, rc) : rc;
@@ -349,7 +351,7 @@ SHIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraph
 	return p ? kernel_set(exec, node, p->func, p->kern, rc) : rc;
 }
 
-/* The nodes of the child graph are as those of `graph`, in their order. */
+/* The nodes of the child graph are now like those of `graph`, in their order. */
 static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUresult rc)
 {
 	struct shim_kernel *k =
@@ -364,8 +366,8 @@ static CUresult child_set(CUgraphExec exec, CUgraphNode node, CUgraph graph, CUr
 	g = inspect(graph);
 	pthread_mutex_lock(&lock);
 	if (known(k)) {
-		/* Not those of one that the driver did not take: then it had them all, by whatever
-		 * names. */
+		/* Not for a graph that the driver refused: then it still has all of them, under
+		 * whatever names. */
 		k->graph->vague |= old.blind || old.n != g.n;
 		k->graph->blind |= g.blind;
 		for (size_t i = 0; i < g.n; i++)
@@ -400,7 +402,7 @@ SHIM_EXPORT CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node
 							  rc;
 }
 
-/* May it be one of those that have a frame? */
+/* May the node be one with local memory? */
 static int has_part(const struct shim_graph *g, CUgraphNode node)
 {
 	if (g->named_by != g->made_of)
@@ -411,8 +413,8 @@ static int has_part(const struct shim_graph *g, CUgraphNode node)
 	return 0;
 }
 
-/* Whether a kernel runs that was disabled once is not followed: what it takes counts, but nothing
- * has surely grown to it. */
+/* Whether a kernel that was disabled once runs again is not tracked: what it needs counts as
+ * possible, but not as certain. */
 SHIM_EXPORT CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned int is)
 {
 	CUresult rc = REAL(cuGraphNodeSetEnabled)(exec, node, is);

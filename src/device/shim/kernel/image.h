@@ -33,6 +33,7 @@ struct shim_file {
 	size_t len;
 };
 
+/* Reads a file; path NULL is fine. shim_file_drop() frees the bytes. */
 void shim_file_read(struct shim_file *file, const char *path);
 void shim_file_drop(struct shim_file *file);
 
@@ -46,6 +47,7 @@ struct shim_bytes {
 	size_t len;
 };
 
+/* Copies the image, if it is still there; shim_bytes_drop() frees the copy. */
 struct shim_bytes shim_image_read(const struct shim_image *i);
 void shim_bytes_drop(struct shim_bytes *bytes);
 

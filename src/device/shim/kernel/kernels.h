@@ -106,6 +106,7 @@ extern struct shim_kernel shim_place[1 << SHIM_BUCKET_BITS] __attribute__((visib
 extern _Atomic(struct shim_kernel *) shim_bucket[1 << SHIM_BUCKET_BITS]
 	__attribute__((visibility("hidden"))); /* newest first */
 
+/* The bucket of a handle. */
 static inline size_t shim_bucket_of(const void *handle)
 {
 	return (size_t)(((uintptr_t)handle >> 4) * UINT64_C(0x9E3779B97F4A7C15) >>

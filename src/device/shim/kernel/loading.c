@@ -364,7 +364,7 @@ CUresult shim_load_now(const void *kernel)
 /* ---- what is unloaded ------------------------------------------------------------ */
 
 /* Under lock: moves a library to the list of unloaded ones. */
-static void pass(struct shim_loaded **at)
+static void retire(struct shim_loaded **at)
 {
 	struct shim_loaded *is = *at;
 
@@ -384,7 +384,7 @@ static void gone(const void *library, CUcontext ctx)
 	pthread_mutex_lock(&lock);
 	while ((is = *at)) {
 		if (is->library == library || is->ctx == ctx)
-			pass(at);
+			retire(at);
 		else
 			at = &is->next;
 	}

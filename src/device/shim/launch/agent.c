@@ -38,7 +38,7 @@ struct agent {
 	uint64_t tell_step_ns;
 	int tell_anyway;            /* report all, since the daemon is a new one */
 	uint64_t reconnect_ns;      /* when to try to reconnect next */
-	uint64_t reconnect_step_ns; /* doubles while a daemon refuses us */
+	uint64_t reconnect_step_ns; /* doubles while a daemon refuses this process */
 };
 
 static pthread_t thread;

@@ -31,20 +31,20 @@
 #define FAULT_POLL_NS (10 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 
-static void leave(struct shim_evictor *e)
+static void leave_context(struct shim_evictor *e)
 {
 	if (e->in)
 		shim_context_unuse(e->in);
 	e->in = NULL;
 }
 
-static int enter(struct shim_evictor *e, struct shim_context *c)
+static int enter_context(struct shim_evictor *e, struct shim_context *c)
 {
 	CUstreamCaptureMode mode;
 	CUresult rc;
 
 	if (e->in != c) {
-		leave(e);
+		leave_context(e);
 		if (!shim_context_use(c))
 			return -1;
 		e->in = c;
@@ -83,7 +83,7 @@ static CUresult flush_limits(struct shim_evictor *e)
 
 	if (!e->nlimit)
 		return CUDA_SUCCESS;
-	if (enter(e, e->limit_ctx) == 0)
+	if (enter_context(e, e->limit_ctx) == 0)
 		rc = e->session->signal == GS_SIGNAL_DMA && e->limit_ctx->word ?
 			     copy_limits(e) :
 			     REAL(cuStreamBatchMemOp_v2)(e->limit_ctx->control, e->nlimit, e->limit,
@@ -202,7 +202,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	uint64_t done = gs_page_load(l->slot->done);
 	CUresult rc;
 
-	if (now < l->progress.retry_ns || enter(e, l->ctx) < 0)
+	if (now < l->progress.retry_ns || enter_context(e, l->ctx) < 0)
 		return;
 	gs_page_store(l->slot->started, 0);
 	if (!let_go(e->session, l->slot)) {
@@ -239,7 +239,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 /* Checks from time to time, while launches are out, whether the context has failed. */
 static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
 {
-	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter(e, c) == 0) {
+	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter_context(e, c) == 0) {
 		c->polled_ns = now;
 		shim_fault_poll(c);
 	}
@@ -296,6 +296,6 @@ uint64_t shim_evictor_inspect(struct shim_evictor *e)
 				read_slot(e, shim_launch_at(i), now, &nap);
 		flush_limits(e);
 	}
-	leave(e);
+	leave_context(e);
 	return nap;
 }

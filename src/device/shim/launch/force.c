@@ -38,8 +38,8 @@ static uint64_t distance(const struct shim_force_plan *plan, const struct shim_l
 	return 1 + mix(mix(mix(plan->value) ^ gs_page_load(l->slot->seq)) ^ done) % most;
 }
 
-/* Called on a thread of the emulated device when it has given the order: notes the order in the
- * image, which the slot's next launch compares with. */
+/* Called on a thread of the emulated device when it has given the order: records the order in the
+ * image, with which the slot's next launch compares. */
 static void told(void *user)
 {
 	struct shim_launch *l = user;

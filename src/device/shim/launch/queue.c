@@ -24,9 +24,8 @@
 #define STREAMS_UNKNOWN (4 * SHIM_QUEUE_UNKNOWN)
 #define CONTENDED_UNKNOWN 1 /* the kernel may be long */
 #define NAP_NS 20000
-#define SPIN_NS \
-	(300 * GS_NS_PER_US) /* of a wait is spent awake: a nap may take 80 us, in which the GPU \
-				runs dry */
+/* How much of a wait is spent awake: a nap may take 80 us, in which the GPU runs out of work. */
+#define SPIN_NS (300 * GS_NS_PER_US)
 /* If the queue is still there after PATIENCE_NS and several times its predicted time, it may be
  * waiting for the program itself. */
 #define PATIENCE_NS (100 * GS_NS_PER_MS)

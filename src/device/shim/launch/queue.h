@@ -23,9 +23,10 @@ static inline int shim_queue_is_short(const struct gs_page *page)
 /*
  * Call before a launch that cannot be evicted waits for its time slice: waits while too much is
  * out, and then counts it. While nobody else wants the GPU or has used it lately, the bound holds
- * for each stream, with a second in all: kernels in different streams run beside each other, and
- * holding them back would prevent that for nobody's benefit. Returns in the end whatever is in
- * front, since a kernel may wait for a word that the program writes after this launch.
+ * for each stream, and all streams together may have a second of predicted time: kernels in
+ * different streams run beside each other, and holding them back would prevent that for nobody's
+ * benefit. Returns in the end whatever is in front, since a kernel may wait for a word that the
+ * program writes after this launch.
  */
 void shim_queue_enter(struct shim_session *s, struct shim_launch *l, CUstream stream);
 

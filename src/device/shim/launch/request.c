@@ -339,8 +339,8 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	gs_page_store(l->slot->alone_ns, takes_ns);
 	gs_page_store(l->slot->evictions, 0);
 	seq = shim_untracked_number(l->evictable, &untracked_ns);
-	/* Preemptible launches have no field for this time; the next untracked launch reports it.
-	 */
+	/* An evictable launch uses this field for its time to leave, so the next launch as written
+	 * reports the time of the untracked ones. */
 	gs_page_store(l->slot->leave_ns, l->evictable ? shim_request_leave_ns(l) : untracked_ns);
 	gs_page_store(l->slot->seq, seq);
 }

@@ -44,6 +44,7 @@ static inline uint64_t shim_alone_ns(const struct gs_page *page)
  */
 #define SHIM_UNTRACKED_SHORT_PS (500ull * 1000 * 1000)
 
+/* Does the shorter bound hold for this enum gs_contended? */
 static inline int shim_untracked_are_short(uint32_t contended)
 {
 	return contended == GS_CONTENDED_QUEUE || contended == GS_CONTENDED_SPARSE;
@@ -76,6 +77,7 @@ extern _Atomic uint64_t shim_untracked_since SHIM_HOT;
  * launch number counts yet. */
 extern _Atomic uint64_t shim_untracked_others SHIM_HOT;
 
+/* The sum of all untracked launches of the launch thread. */
 static SHIM_INLINE uint64_t shim_own_sum(void)
 {
 	return atomic_load_explicit(&shim_owned.untracked, memory_order_relaxed);

@@ -63,7 +63,8 @@ static int within_own_bound(const struct shim_session *s, uint64_t bytes)
 	return !s->reservation || (used <= s->reservation && bytes <= s->reservation - used);
 }
 
-static int query(struct shim_session *s, uint64_t bytes, uint64_t *used, uint64_t *reservation)
+static int request_bytes(struct shim_session *s, uint64_t bytes, uint64_t *used,
+			 uint64_t *reservation)
 {
 	int granted;
 
@@ -112,9 +113,9 @@ int shim_charge(struct shim_session *s, uint64_t bytes)
 		}
 		atomic_fetch_sub(&s->used, bytes);
 	}
-	if (!query(s, bytes, &used, &reservation)) {
+	if (!request_bytes(s, bytes, &used, &reservation)) {
 		shim_pools_settle(s, 1);
-		if (!query(s, bytes, &used, &reservation)) {
+		if (!request_bytes(s, bytes, &used, &reservation)) {
 			say_refused(bytes, used, reservation);
 			return 0;
 		}
@@ -132,7 +133,7 @@ void shim_uncharge(struct shim_session *s, uint64_t bytes)
 	atomic_fetch_sub(&s->used, bytes);
 }
 
-/* ---- holdings -------------------------------------------------------------- */
+/* ---- charges by key ------------------------------------------------------------ */
 
 static size_t slot_of(enum shim_charge_kind kind, uint64_t key)
 {

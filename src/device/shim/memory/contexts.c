@@ -90,13 +90,13 @@ SHIM_EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 
 /* Forgets the context before the driver is asked to destroy it: the driver may give its handle and
  * its addresses to another thread before the call returns. */
-static struct shim_held *part_from(CUcontext ctx)
+static struct shim_held *begin_destroy(CUcontext ctx)
 {
 	shim_context_gone(ctx);
 	return shim_take_context(ctx);
 }
 
-static void parted(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
+static void end_destroy(struct shim_session *s, CUcontext ctx, struct shim_held *held, int is_gone)
 {
 	if (is_gone)
 		shim_context_destroyed(ctx);
@@ -115,10 +115,10 @@ static CUresult destroy(CUcontext ctx, CUresult (*real)(CUcontext))
 		return SHIM_IN_BARRIER(real(ctx));
 	shim_upcalls->reap(s); /* a launch cannot be measured without its context */
 	shim_barrier_enter(0);
-	held = part_from(ctx);
+	held = begin_destroy(ctx);
 	rc = real(ctx);
 	shim_barrier_leave(0);
-	parted(s, ctx, held, rc == CUDA_SUCCESS);
+	end_destroy(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -182,13 +182,13 @@ static CUresult reset(CUdevice dev, CUresult (*real)(CUdevice))
 	shim_barrier_enter(0);
 	ctx = s ? primary_of(dev, &id) : NULL;
 	if (ctx)
-		held = part_from(ctx);
+		held = begin_destroy(ctx);
 	rc = real(dev);
 	if (rc == CUDA_SUCCESS)
 		*retained_of(dev) = 0;
 	shim_barrier_leave(0);
 	if (ctx)
-		parted(s, ctx, held, rc == CUDA_SUCCESS);
+		end_destroy(s, ctx, held, rc == CUDA_SUCCESS);
 	return rc;
 }
 
@@ -221,16 +221,16 @@ static CUresult release(CUdevice dev, CUresult (*real)(CUdevice))
 	before = unretain(dev);
 	last = ctx && before <= 1;
 	if (last)
-		held = part_from(ctx);
+		held = begin_destroy(ctx);
 	rc = real(dev);
 	if (rc != CUDA_SUCCESS && before)
 		atomic_fetch_add(retained_of(dev), 1);
 	if (ctx && !last && !is_active(dev)) {
-		held = part_from(ctx);
+		held = begin_destroy(ctx);
 		last = 1;
 	}
 	if (last)
-		parted(s, ctx, held, rc == CUDA_SUCCESS && !is_still(dev, ctx, id));
+		end_destroy(s, ctx, held, rc == CUDA_SUCCESS && !is_still(dev, ctx, id));
 	shim_barrier_leave(0);
 	return rc;
 }

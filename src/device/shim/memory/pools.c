@@ -213,7 +213,7 @@ static int pool_takes(struct shim_session *s, struct pool *p, uint64_t bytes)
 }
 
 /* A graph's allocations are counted with the graph (graph/calls.c). */
-static int captured(CUstream stream, int per_thread)
+static int is_captured(CUstream stream, int per_thread)
 {
 	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
 	CUresult rc;
@@ -238,7 +238,7 @@ static int begin(struct allocation *a, CUmemoryPool handle, uint64_t bytes, CUst
 {
 	*a = (struct allocation) { shim_session(), NULL, bytes };
 	shim_blocked_behind(SHIM_QUEUES_OPERATIONS);
-	if (!a->s || captured(stream, per_thread))
+	if (!a->s || is_captured(stream, per_thread))
 		return 0;
 	if (!handle)
 		handle = shim_current_pool();
@@ -348,7 +348,7 @@ static void wait_for_others(const struct pool *p)
  * allocated from the pool meanwhile and made a second record. The two are merged, since otherwise
  * each would keep as much as the driver says that the pool has. Returns the remaining record.
  */
-static struct pool *stays(struct pool *p, CUmemoryPool handle)
+static struct pool *restore_handle(struct pool *p, CUmemoryPool handle)
 {
 	struct pool *other = find(handle);
 
@@ -392,7 +392,7 @@ SHIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool)
 	pthread_mutex_lock(&lock);
 	p->ends = 0;
 	if (rc != CUDA_SUCCESS)
-		p = stays(p, pool);
+		p = restore_handle(p, pool);
 	pthread_mutex_unlock(&lock);
 	settle(s, p);
 	return rc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a module takes of the device: its variables, and a cubin's code.  The
- * code that the driver makes of PTX is not known beforehand and not counted,
- * nor is that in fatbins, of which the driver loads what it likes.
+ * The device memory that a module takes: its variables, and a cubin's code. Code that the driver
+ * makes from PTX is not known beforehand and not counted, nor is code in fatbins, of which the
+ * driver loads only a part.
  */
 #define _GNU_SOURCE
 #include "device/shim/module/footprint.h"
@@ -14,7 +14,7 @@
 #include "device/shim/memory/charge.h"
 #include "device/shim/base/shim.h"
 
-/* Of the current context's device, or the first one: a library may be loaded before there is a
+/* The current context's device, or the first one, since a library may be loaded before there is a
  * context. */
 static uint32_t capability(void)
 {

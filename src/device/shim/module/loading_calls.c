@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The calls that may put a library into a context and are otherwise only forwarded.  Others that
- * may: cuKernelGetFunction and cuLibraryGetModule (module.c), what changes executable graphs
- * (graph.c), launches (launch.c); and what sets a kernel's attributes, which waits anyway.
+ * The calls that may load a library into a context and are otherwise only forwarded. Others that
+ * may: cuKernelGetFunction and cuLibraryGetModule (module.c), calls that change executable graphs
+ * (graph.c), launches (launch.c), and calls that set a kernel's attributes, which wait anyway.
  */
 #define _GNU_SOURCE
 #include "device/shim/kernel/loading.h"
@@ -63,7 +63,7 @@ MAY_LOAD(f, cuOccupancyMaxPotentialClusterSize,
 		return shim_load_leave(&l, REAL(name) args); \
 	}
 
-/* What the oldest calls are given ends before the library's kernel. */
+/* The struct of the oldest calls ends before the library's kernel. */
 static const void *function_in(const CUDA_KERNEL_NODE_PARAMS *p)
 {
 	return p ? p->func : NULL;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Module and library loading.  The driver gets what the program gives, and the shim remembers where
- * it lies (image.h).
- */
+/* Module and library loading. The driver gets the program's images unchanged, and the shim
+ * remembers where they are (image.h). */
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/kernel/image.h"
@@ -16,15 +14,15 @@
 #include "device/shim/variant/variant.h"
 #include "device/shim/base/wraps.h"
 
-/* One load: what is charged for it before, and what is remembered after. */
+/* One load: what is charged before it, and what is remembered after it. */
 struct load {
 	uint64_t charged;
 	int library, loaded;
-	const void *image; /* in memory; NULL: it is the file */
+	const void *image; /* the image in memory; NULL: it is in the file */
 	struct shim_file file;
 };
 
-/* -1: beyond the reservation. */
+/* Returns 0; -1: beyond the reservation. */
 static int begin(struct load *l, const void *image, int library)
 {
 	*l = (struct load) { .image = image, .library = library };
@@ -57,7 +55,7 @@ static CUresult end(struct load *l, CUresult rc, const void *handle)
 	return rc;
 }
 
-/* The driver's call in between. */
+/* Makes the driver's call in between. */
 #define LOAD_MODULE(l, call) \
 	({ \
 		CUresult rc_; \
@@ -200,7 +198,8 @@ SHIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, con
 	return rc;
 }
 
-/* From a list the program learns handles, too, and of a library's kernel its handle says little. */
+/* The program also learns handles from a list, and a handle of a library's kernel tells little
+ * about it. */
 SHIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n, CUlibrary library)
 {
 	unsigned int count = 0;
@@ -218,7 +217,7 @@ SHIM_EXPORT CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int n
 	return rc;
 }
 
-/* The current context's module of a library: its kernels are asked for by name from either. */
+/* The library's module in the current context; its kernels can be found by name from both. */
 SHIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	struct shim_load l;
@@ -243,7 +242,9 @@ SHIM_EXPORT CUresult cuKernelGetFunction(CUfunction *f, CUkernel kernel)
 	return rc;
 }
 
-/* What is set on a kernel holds for its variants as well.  NULL: it is not known. */
+/*
+ * What the program sets on a kernel holds for its variants as well. NULL: the kernel is not known.
+ */
 static struct shim_code *code_of(const void *kernel, CUresult rc)
 {
 	struct shim_kernel *k =

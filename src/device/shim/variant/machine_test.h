@@ -10,7 +10,7 @@
 #include "device/ptx/transform.h"
 #include "device/shim/context/context.h"
 
-#define SHIM_MACHINE_SM 90u /* what the kernel's code is for */
+#define SHIM_MACHINE_SM 90u /* architecture of the test kernel */
 
 #define SHIM_MACHINE_BLOCKS 8192u
 #define SHIM_MACHINE_LEAVE_AT 2992u /* how many blocks run before the order to leave */

@@ -237,7 +237,7 @@ static enum ptx_reason make_from_ptx(const struct shim_recipe *r, const struct s
 	return why;
 }
 
-/* ---- PTX, or else ------------------------------------------------------------------------ */
+/* ---- PTX, or otherwise machine code ------------------------------------------------------ */
 
 static shim_recipe_other_fn *another;
 

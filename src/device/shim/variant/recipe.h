@@ -7,7 +7,7 @@
 
 #include "device/shim/variant/variant.h"
 
-/* How the kernel was launched when its variant was asked for; zeros where that is not known. */
+/* How the kernel was launched when its variant was requested; zeros if that is not known. */
 struct shim_seen {
 	uint32_t threads, shared; /* threads of a block; dynamic shared memory of a block, bytes */
 	uint32_t cluster;         /* blocks of a cluster, if the launch had clusters */
@@ -53,6 +53,7 @@ typedef enum ptx_reason shim_recipe_other_fn(const struct shim_recipe *r,
 					     struct shim_made *made);
 void shim_recipe_add(shim_recipe_other_fn *other);
 
+/* Frees what *made owns and zeroes it. */
 void shim_made_free(struct shim_made *made);
 
 #endif

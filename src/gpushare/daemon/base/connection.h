@@ -46,7 +46,7 @@ struct gs_connection {
 	pid_t pid;
 	uint64_t start; /* start time of that process (proc.h); 0: it had already ended */
 	char who[96];   /* "job 12.0 uid 1000 pid 4711" */
-	int pidfd;      /* -1: only its socket tells when it ends */
+	int pidfd;      /* -1: only the end of its socket tells that it has ended */
 	struct event *ended;
 	/* an answer of several packets that is being sent; NULL: none */
 	struct gs_connection_text *text;
