@@ -67,6 +67,10 @@ AC_DEFUN([GS_SLURM_TREE], [
   AS_IF([grep -q 'list_t;' "$SLURM_SOURCE/src/common/list.h"], [gs_gres_flags="$gs_gres_flags -DGS_SLURM_LIST_T"])
   AS_IF([grep -q 'hostlist_t \*hostlist_create' "$SLURM_SOURCE/src/common/hostlist.h"],
     [gs_gres_flags="$gs_gres_flags -DGS_SLURM_HOSTLIST_T"])
+  AS_IF([grep -q '\<SELECT_MULTIPLE_SHARING_GRES_PJ\>' "$SLURM_SOURCE/slurm/slurm.h"],
+    [gs_gres_flags="$gs_gres_flags -DGS_MULTIPLE_SHARING=SELECT_MULTIPLE_SHARING_GRES_PJ"],
+    [grep -q '\<MULTIPLE_SHARING_GRES_PJ\>' "$SLURM_SOURCE/slurm/slurm.h"],
+    [gs_gres_flags="$gs_gres_flags -DGS_MULTIPLE_SHARING=MULTIPLE_SHARING_GRES_PJ"])
   gs_submit_c=
   for gs_dir in interfaces slurmctld; do
     AS_IF([test "x$gs_submit_c" = x && test -r "$SLURM_SOURCE/src/$gs_dir/job_submit.c"],

@@ -10,6 +10,7 @@
  *   GS_SLURM_LIST_T        lists are list_t *, formerly List
  *   GS_SLURM_HOSTLIST_T    host lists are hostlist_t *, formerly hostlist_t
  *   GS_JOB_MODIFY_TEXT     job_modify can say why
+ *   GS_MULTIPLE_SHARING    its name for MULTIPLE_SHARING_GRES_PJ, where it has that
  *   GS_TRES_SLASH          a gres in a request is gres/NAME, formerly gres:NAME
  *
  * Slurm's headers are not held to this project's warnings.

@@ -41,7 +41,7 @@ contained() {
 	shift
 	while [ "$1" != -- ]; do options+=("$1"); shift; done
 	shift
-	echo "bwrap --ro-bind $root / --unshare-pid --proc /proc --dev /dev --tmpfs /run --tmpfs /tmp --tmpfs /mnt --tmpfs /srv" \
+	echo "bwrap --ro-bind $root / --unshare-pid --proc /proc --dev /dev --tmpfs /run --tmpfs /tmp --tmpfs /var/tmp --tmpfs /mnt --tmpfs /srv" \
 		"--ro-bind $TMP/driver/libcuda.so.1 /srv/libcuda.so.1 --ro-bind $TMP/bin /mnt/bin --bind $D/emu $D/emu" \
 		"--setenv LD_LIBRARY_PATH /srv --chdir / ${options[*]} $*"
 }

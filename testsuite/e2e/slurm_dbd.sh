@@ -22,6 +22,12 @@ mariadbd --no-defaults --datadir="$DB/data" --socket="$SQL" --skip-networking --
 pids+=($!)
 until_true 30 mariadb --no-defaults --socket="$SQL" -e 'SELECT 1' || bail "MariaDB does not start" "$DB/log"
 
+# slurmdbd of Slurm 24.11 wants a munged as it starts, and slurmctld a slurmdbd: one of its own, with the key that the cluster is given.
+mungekey --create --keyfile="$DB/key" 2>"$DB/munge.start" &&
+	munged --force --key-file="$DB/key" --socket="$DB/munge" --pid-file="$DB/munge.pid" --log-file="$DB/munge.log" \
+		--seed-file="$DB/munge.seed" 2>>"$DB/munge.start" || bail "munged does not start" "$DB/munge.start"
+until_true 10 test -s "$DB/munge.pid" && pids+=("$(cat "$DB/munge.pid")")
+
 free_port() {
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
@@ -31,7 +37,7 @@ slurmdbd_runs() { # starts it; again when somebody else took the port
 		[ -n "${1:-}" ] || port=$(free_port)
 		cat >"$DB/slurmdbd.conf" <<-CONF
 		AuthType=auth/munge
-		AuthInfo=socket=$TMP/main/munge/socket
+		AuthInfo=socket=$DB/munge
 		DbdHost=localhost
 		DbdPort=$port
 		SlurmUser=root
@@ -55,7 +61,7 @@ slurmdbd_runs() { # starts it; again when somebody else took the port
 : >"$DB/slurm.conf"
 slurmdbd_runs || bail "slurmdbd does not start" "$DB/slurmdbd.log"
 
-start_cluster main GPU_MEMORY=512M GPUSHARE_EXTRA="QOS=urgent Priority=200
+start_cluster main MUNGE_KEY="$DB/key" GPU_MEMORY=512M GPUSHARE_EXTRA="QOS=urgent Priority=200
 QOS=idle Priority=0" SLURM_EXTRA="AccountingStorageType=accounting_storage/slurmdbd
 AccountingStorageHost=localhost
 AccountingStoragePort=$port

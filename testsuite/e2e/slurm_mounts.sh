@@ -3,12 +3,13 @@
 # What jobs mount and what the node mounts, with a mount namespace per job (MountShim=step): FUSE file systems (bindfs, squashfuse) of one step
 # are in the job's others, and homes that automount mounts when they are wanted arrive in jobs. The emulated device is the GPU.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
+. "${srcdir:-.}/testsuite/e2e/homes.sh"
 in_own_mounts
 # What is mounted in the test's folder goes before it.
 leave() {
 	local status=$?
-	[ ! -s "$TMP/automount.pid" ] || { kill "$(cat "$TMP/automount.pid")" && until_true 20 not_mounted_here ''; } 2>/dev/null
-	for at in homes late; do umount -q -l -R "$TMP/$at" 2>/dev/null; done
+	homes_end
+	umount -q -l -R "$TMP/late" 2>/dev/null
 	(exit $status)
 	cleanup
 }
@@ -161,24 +162,6 @@ fi
 
 # --- homes that are mounted when they are wanted ---
 
-export_homes() {
-	local user
-	for user in one two three four; do
-		mkdir -p "$TMP/export/$user" && echo "home of $user" >"$TMP/export/$user/.profile" || return 1
-	done
-	chown -R nobody: "$TMP/export/"*
-}
-homes_by_automount() {
-	export_homes || return 1
-	echo "$TMP/homes $TMP/homes.map --timeout=2" >"$TMP/homes.master"
-	echo "* -fstype=bind :$TMP/export/&" >"$TMP/homes.map"
-	# Its own process group: to that no file system is mounted.
-	setsid -f automount -f -C -p "$TMP/automount.pid" "$TMP/homes.master" >"$TMP/automount.log" 2>&1
-	until_true 10 test -s "$TMP/automount.pid" || { cat "$TMP/automount.log"; return 1; }
-	until_true 10 grep -F " $TMP/homes " /proc/self/mountinfo && until_true 10 test -e "$TMP/homes/one/.profile"
-}
-not_mounted_here() { ! grep -F " $TMP/homes$1 " /proc/self/mountinfo; }
-
 wanted_in_job() { # nobody else has asked for it
 	not_mounted_here /two || return 1
 	user_script <<-END || return 1
@@ -215,11 +198,7 @@ expired_in_job() { # a home that nobody is in goes, from the job as well, and co
 	END
 	says '^expired$' && [ "$(grep -c '^home of one$' "$D/out/$job")" = 2 ]
 }
-if ! command -v automount >/dev/null; then
-	note "automount was not tried: autofs is not installed"
-elif [ ! -e /dev/autofs ] && ! grep -qw autofs /proc/filesystems; then
-	note "automount was not tried: this kernel has no autofs"
-else
+if homes_can_be; then
 	check "automount gives homes to the node" homes_by_automount
 	check "a home that a job is the first to want is mounted, and is in its steps" wanted_in_job
 	check "a home as the working directory of the job and its steps, a program there is managed" working_directory

@@ -260,6 +260,14 @@ check "a wrong word in plugstack.conf on the node fails a gpushare job" reaches 
 check "whose output names it" out_has "$job" 'unknown argument timeuot=5s'
 check "and leaves other jobs alone" reaches "$plain" COMPLETED
 check "a wrong word in plugstack.conf is named" refused 'unknown argument timeuot=5s in plugstack.conf' submit $G --wrap true
+slurmd_again() {
+	local pid
+	pid=$(cat "$D/run/slurmd.pid") && kill "$pid" && until_true 20 has_ended "$pid" && : >"$D/log/slurmd.log" && t 20 slurmd -f "$D/etc/slurm.conf" &&
+		until_true 10 grep -E 'error: gpushare: unknown argument timeuot=5s' "$D/log/slurmd.log" && kill -0 "$(cat "$D/run/slurmd.pid")"
+}
+check "slurmd starts with it all the same, and its log names it" slurmd_again
+sed -i 's/timeuot=5s/timeout=5s/' "$D/etc/plugstack.conf"
+check "once it is mended jobs run, with nothing restarted" eval 'job=$(submit $G --wrap "echo ran") && reaches "$job" COMPLETED'
 check "the node was never drained" until_true 10 node_is idle
 
 finish

@@ -12,7 +12,7 @@ start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 
 	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
 DebugFlags=NO_CONF_HASH
-SlurmctldTimeout=2
+SlurmctldTimeout=4
 MessageTimeout=5"
 
 # The second slurmctld has a host name, an address and files of its own, as if it were on another host.
@@ -34,6 +34,16 @@ has_gres() { [ "$(gres_of "$1")" = "$2" ]; }
 answers() { t 2 squeue -h >/dev/null 2>&1; }
 # From Slurm 23.02 on a trailing - says that the node is planned for a job that waits.
 in_service() { t 5 sinfo -h -p low -o %T | grep -xE '(mixed|allocated|idle)-?' >/dev/null; }
+# dies PID: that controller is killed, but not while it replaces its heartbeat file. Before 25.11 Slurm removes the old one first, and no
+# controller takes over where there is none. With a SlurmctldTimeout under 4 it would do that without a pause, the file missing a third of the time.
+dies() {
+	until kill -STOP "$1" && [ -e "$D/state/heartbeat" ]; do
+		kill -CONT "$1" || return
+		sleep 0.05
+	done
+	kill -KILL "$1"
+	until_true 10 has_ended "$1"
+}
 # What slurmctld has not written yet it forgets when it is killed; nothing else has a change written at once. It writes the nodes after
 # the jobs: killed between the two, it would leave a node behind for ever that completes a job.
 saved() {
@@ -114,9 +124,7 @@ renew() {
 
 primary_dies() {
 	saved || say "round $round: the state is not written"
-	pid=$(cat "$D/run/slurmctld.pid")
-	kill -KILL "$pid"
-	until_true 10 has_ended "$pid"
+	dies "$(cat "$D/run/slurmctld.pid")"
 	rm -f "$D/run/slurmctld.pid"
 }
 primary_starts() { t 20 slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"; }
@@ -180,9 +188,7 @@ both_die() {
 	primary_dies
 	judge "the backup alone, $round"
 	saved || say "round $round: the state is not written"
-	pid=$(cat "$D/run/backup.pid")
-	kill -KILL "$pid"
-	until_true 10 has_ended "$pid"
+	dies "$(cat "$D/run/backup.pid")"
 	rm -f "$D/run/backup.pid"
 	primary_starts
 	until_true 60 pings primary || say "round $round: the primary does not come back"
@@ -203,9 +209,7 @@ saved_early() {
 	: >"$TMP/now"
 	t 10 scontrol update nodename="$(hostname -s)" comment=save
 	until_true 15 test "$D/state/node_state" -nt "$TMP/now" || say "the node is not saved"
-	pid=$(cat "$D/run/backup.pid")
-	kill -KILL "$pid"
-	until_true 10 has_ended "$pid"
+	dies "$(cat "$D/run/backup.pid")"
 	rm -f "$D/run/backup.pid"
 	backup || say "no new backup stands by"
 	until_true 40 answers || say "the new backup does not take over"

@@ -59,8 +59,24 @@ check "shares without GPUs in gres/gpu: named" says 'needs its GPUs in gres/gpu'
 check "and not reported" without 'Gres Name=gpushare' 's/Gres=gpu:[^ ]*/Gres=gpushare:100/'
 check "shares for one GPU of two: named" says 'every GPU of a node has some' 's/,gpushare:h100:100//'
 check "shares of a type that no GPU has: named" says 'no GPU of type l40' 's/gpushare:h100/gpushare:l40/'
+# starts_with SED-COMMAND: another slurmctld, of a changed slurm.conf and a state of its own.
+starts_with() {
+	local rc
+	sed -e "$1" -e 's/^SlurmctldPort=.*/SlurmctldPort=1/' -e "s#$D/\(state\|log\|run\)#$TMP/odd#" "$D/etc/slurm.conf" >"$TMP/odd/slurm.conf"
+	rm -f "$TMP/odd/slurmctld.log"
+	timeout 10 slurmctld -D -f "$TMP/odd/slurm.conf" 2>&1
+	rc=$?
+	cat "$TMP/odd/slurmctld.log"
+	return $rc
+}
 check "gpushare before gpu in GresTypes: slurmctld does not start" refused 'must name gpu before gpushare|failed to initialize prep plugin' \
-	bash -c "sed -e 's/^GresTypes=.*/GresTypes=gpushare,gpu/' -e 's/^SlurmctldPort=.*/SlurmctldPort=1/' -e 's#$D/\(state\|log\|run\)#$TMP/odd#' '$D/etc/slurm.conf' >'$TMP/odd/slurm.conf'; timeout 10 slurmctld -D -f '$TMP/odd/slurm.conf' 2>&1; rc=\$?; cat '$TMP/odd/slurmctld.log'; exit \$rc"
+	starts_with 's/^GresTypes=.*/GresTypes=gpushare,gpu/'
+several() { starts_with 's/^SelectTypeParameters=.*/&,MULTIPLE_SHARING_GRES_PJ/'; }
+if grep 'Bad SelectTypeParameter' <<<"$(several | grep -v gpushare:)" >/dev/null; then
+	note "MULTIPLE_SHARING_GRES_PJ was not tried: before 24.05 Slurm does not know it"
+else
+	check "MULTIPLE_SHARING_GRES_PJ: slurmctld does not start" refused 'has MULTIPLE_SHARING_GRES_PJ: Slurm would start jobs with shares of several GPUs' several
+fi
 check "slurmctld had nothing to complain of" lacks 'gres.*(mismatch|overalloc|underflow)' "$D/log/slurmctld.log"
 check "the node is in service" until_true 10 node_is idle
 finish

@@ -89,11 +89,12 @@ int gs_primer(void)
 		error("gpushare: GresTypes must name gpu before gpushare");
 		return SLURM_ERROR;
 	}
-#ifdef MULTIPLE_SHARING_GRES_PJ
-	if (slurm_conf.select_type_param & MULTIPLE_SHARING_GRES_PJ)
-		error("gpushare: SelectTypeParameters has MULTIPLE_SHARING_GRES_PJ: Slurm then starts "
-		      "jobs with shares of several GPUs of a node, which gpushare refuses there; "
-		      "leave it out");
+#ifdef GS_MULTIPLE_SHARING
+	if (slurm_conf.select_type_param & GS_MULTIPLE_SHARING) {
+		error("gpushare: SelectTypeParameters has MULTIPLE_SHARING_GRES_PJ: Slurm would start "
+		      "jobs with shares of several GPUs of a node, which fail there; leave it out");
+		return SLURM_ERROR;
+	}
 #endif
 	if (gres_init() != SLURM_SUCCESS)
 		return SLURM_ERROR;

@@ -34,9 +34,9 @@ static int in_stepd(spank_t spank)
 }
 
 /*
- * Negative, because sbatch and slurmd look for that and let a positive SPANK
- * error pass.  In slurmstepd it would drain the node on account of a typing
- * error; there the steps with shares fail, and say why.
+ * Negative, because sbatch of Slurm before 25.05 looks for that and lets a positive SPANK error pass.
+ * On a node it would cost the node on account of a typing error: slurmd would not start, and
+ * slurmstepd would drain it.  There the steps with shares fail, and say why.
  */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
@@ -44,9 +44,10 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
 
 	if (gs_spank_args_parse(argc, argv, &args, &err) < 0) {
 		slurm_error("gpushare: %s", err.text);
-		if (!in_stepd(spank))
+		if (in_stepd(spank))
+			gs_stepd_misconfigured(&err);
+		else if (spank_context() != S_CTX_SLURMD)
 			return -1;
-		gs_stepd_misconfigured(&err);
 	}
 	if (spank_context() == S_CTX_SLURMD)
 		return 0;
