@@ -193,6 +193,9 @@ static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
  */
 int gs_page_create(struct gs_page **page, struct gs_error *err);
 
+/* Is it a memfd that is sealed as a page is?  No file system is asked, whatever it is. */
+int gs_page_is_sealed(int fd);
+
 /*
  * Map a descriptor that somebody else passed.  Refuses anything but a memfd
  * of the right size that is sealed against shrinking and growing and holds a

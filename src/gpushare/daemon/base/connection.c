@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/proc.h"
 
 /* Messages taken from one connection before the others get their turn. */
@@ -76,11 +77,28 @@ int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refus
 	return -1;
 }
 
+/* As gs_msg_recv(), but no descriptor is taken that is not a page's. */
+static int receive(struct gs_connection *conn, struct gs_msg *msg, int *fd, struct gs_error *err)
+{
+	struct gs_msg_header header;
+
+	*fd = -1;
+	if (!gs_foreign_comes(conn->fd, &header))
+		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, NULL, err);
+	if (header.type == GS_MSG_HELLO && gs_foreign_is_page(conn->fd))
+		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, fd, err);
+	gs_connection_refuse(conn, header.tag, GS_REFUSED_BAD_REQUEST,
+			     "%s with a descriptor that is no sealed page",
+			     gs_msg_name(header.type));
+	errno = EPROTO; /* it has been said */
+	return -1;
+}
+
 static int handle_one(struct gs_connection *conn)
 {
 	struct gs_error err;
 	struct gs_msg msg;
-	int fd, ret, n = gs_msg_recv(conn->fd, &msg, GS_TO_DAEMON, &fd, &err);
+	int fd, ret, n = receive(conn, &msg, &fd, &err);
 
 	if (n == 0)
 		return -1;
@@ -209,7 +227,7 @@ fail:
 			gs_event_free(conn->writable);
 	}
 	free(conn);
-	close(fd);
+	gs_foreign_close(fd);
 	return NULL;
 }
 
@@ -254,7 +272,7 @@ void gs_connection_close(struct gs_connection *conn)
 		gs_event_free(conn->ended);
 		close(conn->pidfd);
 	}
-	close(conn->fd);
+	gs_foreign_close(conn->fd);
 	drop_text(conn);
 	free(conn);
 }
