@@ -155,11 +155,43 @@ static void test_lingering_descriptors_do_not_outlast_the_daemon(void **state)
 		close(other[i]);
 }
 
+/* ---- a connection that is two things at once ------------------------------ */
+
+/* It waits for memory, and asks to own a step besides: it could be closed by what follows from
+ * that. */
+static void test_who_waits_cannot_own_a_step(void **state)
+{
+	struct live *l = *state;
+	int first, second, waits;
+	uint32_t holds, job;
+	struct gs_msg msg;
+
+	first = live_local(l, 20, UINT64_C(1000) << 20, "low", &holds);
+	second = live_local(l, 20, UINT64_C(1000) << 20, "low", &job);
+	waits = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	live_send(waits, &msg, -1);
+	live_expect(waits, &msg, GS_MSG_WAIT, NULL);
+	gs_msg_init(&msg, GS_MSG_LOCAL, 2);
+	msg.local.shares = 20;
+	msg.local.memory = UINT64_C(1) << 20;
+	live_send(waits, &msg, -1);
+	live_expect(waits, &msg, GS_MSG_REFUSED, NULL);
+	assert_int_equal(msg.header.tag, 2);
+	assert_int_equal(msg.refused.code, GS_REFUSED_BAD_REQUEST);
+	live_expect_closed(waits);
+	live_serves(l);
+	close(first);
+	close(second);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_lingering_descriptors_hold_up_nobody),
 		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
+		LIVE(test_who_waits_cannot_own_a_step),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -34,6 +34,12 @@ struct gs_connection_text {
 };
 
 static gs_handler *const *handlers;
+/* Whose message is being handled; closed: it was closed meanwhile, and is freed afterwards. */
+static struct {
+	struct gs_connection *conn;
+	int closed;
+} handled;
+#define CLOSED (-2)
 static gs_connection_listener *listeners[LISTENERS_MAX]; /* up to the first NULL */
 
 void gs_connections_serve(gs_handler *const *table)
@@ -94,6 +100,22 @@ static int receive(struct gs_connection *conn, struct gs_msg *msg, int *fd, stru
 	return -1;
 }
 
+/* The handler's answer, or CLOSED: the connection is no more. */
+static int call_handler(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	int ret;
+
+	handled.conn = conn;
+	ret = handlers[msg->header.type](conn, msg, fd);
+	handled.conn = NULL;
+	if (!handled.closed)
+		return ret;
+	handled.closed = 0;
+	free(conn);
+	return CLOSED;
+}
+
+/* 0: there may be more; 1: there is nothing now; -1: close it; CLOSED. */
 static int handle_one(struct gs_connection *conn)
 {
 	struct gs_error err;
@@ -114,7 +136,7 @@ static int handle_one(struct gs_connection *conn)
 			    gs_msg_name(msg.header.type));
 		ret = -1;
 	} else {
-		ret = handlers[msg.header.type](conn, &msg, fd);
+		ret = call_handler(conn, &msg, fd);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -138,7 +160,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	for (int i = 0; i < MESSAGES_PER_STEP; i++) {
 		int rc = handle_one(conn);
 
-		if (rc < 0)
+		if (rc == -1)
 			gs_connection_close(conn);
 		if (rc)
 			return;
@@ -239,8 +261,11 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	/* What it said before is still worth reading; a child that has the socket may go on for
 	 * ever. */
-	for (int i = 0; i < LAST_MESSAGES && handle_one(conn) == 0; i++)
-		;
+	for (int i = 0, rc = 0; i < LAST_MESSAGES && rc == 0; i++) {
+		rc = handle_one(conn);
+		if (rc == CLOSED)
+			return;
+	}
 	gs_connection_close(conn);
 }
 
@@ -274,6 +299,11 @@ void gs_connection_close(struct gs_connection *conn)
 	}
 	gs_foreign_close(conn->fd);
 	drop_text(conn);
+	if (handled.conn == conn) {
+		conn->fd = -1; /* what its handler still sends goes nowhere */
+		handled.closed = 1;
+		return;
+	}
 	free(conn);
 }
 

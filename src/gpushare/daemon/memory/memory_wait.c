@@ -105,22 +105,32 @@ void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 	}
 }
 
+/* One whose patience is over, or NULL; *next: when that of another one is, if earlier. */
+static struct gs_connection *late_one(struct gs_daemon *d, uint64_t now, uint64_t *next)
+{
+	uint64_t bound = d->config->memory_wait_ns;
+	struct gs_connection *conn;
+
+	LIST_FOREACH (conn, &d->conns, link) {
+		if (!conn->waiter || conn->step->alloc->away) /* that is not its own doing */
+			continue;
+		if (now - conn->waiter->since_ns >= bound)
+			return conn;
+		if (conn->waiter->since_ns + bound < *next)
+			*next = conn->waiter->since_ns + bound;
+	}
+	return NULL;
+}
+
 uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now)
 {
 	uint64_t bound = d->config->memory_wait_ns, next = UINT64_MAX;
-	struct gs_connection *conn, *after;
+	struct gs_connection *conn;
 
-	for (conn = bound ? LIST_FIRST(&d->conns) : NULL; conn; conn = after) {
+	/* From the first one each time: whatever ends with one may be another. */
+	while (bound && (conn = late_one(d, now, &next))) {
 		char why[256];
 
-		after = LIST_NEXT(conn, link);
-		if (!conn->waiter || conn->step->alloc->away) /* that is not its own doing */
-			continue;
-		if (now - conn->waiter->since_ns < bound) {
-			if (conn->waiter->since_ns + bound < next)
-				next = conn->waiter->since_ns + bound;
-			continue;
-		}
 		gs_memory_why(conn->step->alloc, why, sizeof(why));
 		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
 				     "no memory within %.1f s (MemoryWait): %s",

@@ -156,7 +156,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 			conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
 			"the configuration does not allow programs outside Slurm "
 			"(AllowLocal)");
-	if (conn->own || conn->client || !conn->start)
+	if (conn->own || conn->step || !conn->start)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "this connection is in use already");
 	if (msg->local.force_ms > GS_FORCE_MS_MAX)
