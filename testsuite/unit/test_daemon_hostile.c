@@ -13,11 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 
 #include "common/clock.h"
+#include "config.h"
 #include "live_util.h"
 
 /* ---- descriptors whose last close takes as long as their maker likes ---- */
@@ -186,12 +189,220 @@ static void test_who_waits_cannot_own_a_step(void **state)
 	close(second);
 }
 
+/* ---- too much of everything ----------------------------------------------- */
+
+#define SOMEBODY 65534 /* root is not counted: where the tests run as root, this user asks */
+#define KERNELS 4096
+
+/* A child that is no root; it ends by _exit(). */
+static pid_t fork_user(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0 && geteuid() == 0 && (setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0))
+		_exit(1);
+	return pid;
+}
+
+static int has_failed(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* Ask on many connections without ever reading, until somebody ends it. */
+static void ask_for_ever(const struct live *l)
+{
+	int sock[100];
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	for (int i = 0; i < 100; i++)
+		sock[i] = live_connect(l);
+	for (;;)
+		for (int i = 0; i < 100; i++) {
+			char answer[4096];
+
+			while (recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
+				;
+			for (int j = 0; j < 32; j++)
+				send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
+				     MSG_DONTWAIT | MSG_NOSIGNAL);
+		}
+}
+
+static void test_who_asks_without_end_waits(void **state)
+{
+	struct live *l = *state;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	pid_t pid = fork_user();
+
+	if (pid == 0)
+		ask_for_ever(l);
+	while (!live_logged(l, "more than a fifth of gpushared's time") && gs_clock_ns() < until) {
+		live_serves(l);
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	assert_true(has_failed(pid));
+	assert_true(live_logged(l, "more than a fifth of gpushared's time") > 0);
+}
+
+/* Programs that come and go are not to fill the disk. */
+static void test_the_log_grows_by_so_much(void **state)
+{
+	struct live *l = *state;
+	pid_t pid = fork_user();
+
+	if (pid == 0) {
+		struct gs_page *page;
+		uint32_t job;
+
+		live_local(l, 20, UINT64_C(1) << 20, "low", &job);
+		for (int i = 0; i < 4000; i++) {
+			int sock = live_hello(l, job, &page, NULL);
+
+			gs_page_unmap(page);
+			close(sock);
+		}
+		_exit(0);
+	}
+	assert_false(has_failed(pid));
+	assert_in_range(live_logged(l, " on gpu 0, "), 2400, 3500);
+}
+
+/* A client that announces as many kernels as it may. */
+static int announce(const struct live *l, uint32_t *job)
+{
+	struct gs_page *page;
+	struct gs_msg msg;
+	int sock;
+
+	live_local(l, 20, UINT64_C(1) << 20, "low", job);
+	sock = live_hello(l, *job, &page, NULL);
+	for (uint32_t i = 0; i < KERNELS; i++) {
+		gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+		msg.kernel.number = i;
+		snprintf(msg.kernel.name, sizeof(msg.kernel.name), "%0100u", i);
+		live_send(sock, &msg, -1);
+	}
+	live_alloc(sock, 0); /* all are heard */
+	return sock;
+}
+
+static int ask_kernels(const struct live *l)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_QUERY, 1);
+	msg.query.what = GS_QUERY_KERNELS;
+	live_send(sock, &msg, -1);
+	return sock;
+}
+
+static void test_answers_that_nobody_reads_are_few(void **state)
+{
+	struct live *l = *state;
+	pid_t pid = fork_user();
+	int refused = 0, sock[20];
+
+	if (pid != 0) {
+		assert_false(has_failed(pid));
+		live_serves(l);
+		return;
+	}
+	announce(l, &(uint32_t) { 0 });
+	for (int i = 0; i < 20; i++)
+		sock[i] = ask_kernels(l);
+	for (int i = 20; i-- && !refused;) {
+		struct gs_msg msg;
+		struct gs_error err;
+
+		refused = gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
+			  msg.header.type == GS_MSG_REFUSED &&
+			  msg.refused.code == GS_REFUSED_NO_ROOM;
+	}
+	_exit(!refused);
+}
+
+static void test_a_report_on_kernels_has_an_end(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	size_t rows;
+	json_t *all;
+	char *text;
+
+	for (int i = 0; i < 3; i++)
+		announce(l, &job);
+	text = live_query(l, GS_QUERY_KERNELS, job);
+	all = json_loads(text, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(all, "kernels")), KERNELS);
+	json_decref(all);
+	free(text);
+	text = live_query(l, GS_QUERY_KERNELS, 0);
+	all = json_loads(text, 0, NULL);
+	rows = json_array_size(json_object_get(all, "kernels"));
+	assert_in_range(rows, 8000, 8192);
+	json_decref(all);
+	free(text);
+}
+
+#ifdef HAVE_SQLITE
+static void test_the_history_is_asked_a_little_at_a_time(void **state)
+{
+	struct live *l = *state;
+	char path[128], extra[160];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/history", l->dir);
+	snprintf(extra, sizeof(extra), "HistoryFile=%s\n", path);
+	live_stop(l, SIGTERM);
+	live_configure(l, extra);
+	live_start(l);
+	assert_int_equal(kill(l->pid, SIGSTOP), 0);
+	pid = fork_user();
+	if (pid == 0) {
+		int sock[10], refused = 0;
+		struct gs_error err;
+		struct gs_msg msg;
+
+		for (int i = 0; i < 10; i++) {
+			sock[i] = live_connect(l);
+			gs_msg_init(&msg, GS_MSG_HISTORY, 1);
+			live_send(sock[i], &msg, -1);
+		}
+		for (int i = 0; i < 10; i++)
+			refused += gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
+				   msg.header.type == GS_MSG_REFUSED &&
+				   msg.refused.code == GS_REFUSED_NO_ROOM;
+		_exit(!refused || refused == 10);
+	}
+	usleep(200000);
+	assert_int_equal(kill(l->pid, SIGCONT), 0);
+	assert_false(has_failed(pid));
+	live_stop(l, SIGTERM);
+	unlink(path);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_lingering_descriptors_hold_up_nobody),
 		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
 		LIVE(test_who_waits_cannot_own_a_step),
+		LIVE(test_who_asks_without_end_waits),
+		LIVE(test_the_log_grows_by_so_much),
+		LIVE(test_answers_that_nobody_reads_are_few),
+		LIVE(test_a_report_on_kernels_has_an_end),
+#ifdef HAVE_SQLITE
+		LIVE(test_the_history_is_asked_a_little_at_a_time),
+#endif
 	};
 
 	signal(SIGPIPE, SIG_IGN);

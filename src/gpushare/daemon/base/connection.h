@@ -59,6 +59,9 @@ struct gs_connection {
 /* Take over an accepted socket.  NULL when there is no memory (fd is closed). */
 struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid);
 
+/* When there are none any more. */
+void gs_connections_fini(void);
+
 /*
  * End a connection and all that hung on it.  Where it happens while a message of its own is being
  * handled, the handler may go on with what is left of it: its fields, and no step or client.

@@ -247,6 +247,7 @@ void gs_server_fini(struct gs_daemon *d)
 		conn->own = NULL; /* its step outlives this daemon */
 		gs_connection_close(conn);
 	}
+	gs_connections_fini();
 	if (d->server->listen_fd >= 0) {
 		unlink(d->config->socket);
 		gs_foreign_close(d->server->listen_fd);
