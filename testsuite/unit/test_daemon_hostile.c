@@ -189,6 +189,48 @@ static void test_who_waits_cannot_own_a_step(void **state)
 	close(second);
 }
 
+/* ---- lies ----------------------------------------------------------------- */
+
+/* Of GPU 0, by the report on memory. */
+static double reserved_mb(const struct live *l)
+{
+	char *text = live_query(l, GS_QUERY_MEMORY, 0);
+	json_t *all = json_loads(text, 0, NULL);
+	json_t *is = json_object_get(json_array_get(all, 0), "reserved_mb");
+	double mb = json_number_value(is);
+
+	assert_non_null(is);
+	json_decref(all);
+	free(text);
+	return mb;
+}
+
+/* It says that it has the whole GPU, and stays when its step of 10 MiB is over. */
+static void test_who_outlives_its_step_keeps_no_more_than_that_had(void **state)
+{
+	struct live *l = *state;
+	int page_fd, sock, own;
+	struct gs_page *page;
+	struct gs_msg msg;
+	uint32_t job;
+
+	own = live_local(l, 20, UINT64_C(10) << 20, "low", &job);
+	sock = live_hello(l, job, &page, &page_fd);
+	close(sock);
+	sock = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.used_bytes = UINT64_C(1) << 62;
+	live_send(sock, &msg, page_fd);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	close(own);
+	live_expect_closed(sock);
+	live_await_log(l, "outlives its step: its 10 MiB");
+	assert_true(reserved_mb(l) == 10);
+	gs_page_unmap(page);
+	close(page_fd);
+}
+
 /* ---- too much of everything ----------------------------------------------- */
 
 #define SOMEBODY 65534 /* root is not counted: where the tests run as root, this user asks */
@@ -396,6 +438,7 @@ int main(void)
 		LIVE(test_lingering_descriptors_hold_up_nobody),
 		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
 		LIVE(test_who_waits_cannot_own_a_step),
+		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
 		LIVE(test_who_asks_without_end_waits),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),

@@ -100,6 +100,10 @@ void gs_outlived_note(struct gs_connection *conn)
 	model.job_id = conn->step->info.job_id;
 	model.step_id = conn->step->info.step_id;
 	model.bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
+	/* What it brought with HELLO is its own word, which must not cost others more than its
+	 * step was given. */
+	if (model.bytes > conn->step->alloc->bytes)
+		model.bytes = conn->step->alloc->bytes;
 	/* Contexts and code are not counted, and the driver knows of them. */
 	if (gs_memory_check_use(conn, &driver) && driver > model.bytes)
 		model.bytes = driver;
