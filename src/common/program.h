@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_COMMON_PROGRAM_H
 #define GPUSHARE_COMMON_PROGRAM_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -15,5 +16,19 @@
  * file that cannot be read counts by its name.  Never 0.  argc of argv count.
  */
 uint64_t gs_program_key(uid_t uid, int argc, char *const argv[]);
+
+struct gs_program_user {
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* the supplementary ones */
+	size_t ngroups;
+};
+
+/*
+ * The same for root on behalf of a user, who has chosen the path: a process
+ * with the user's rights opens the file.  One that does not come within a
+ * second counts by its name.
+ */
+uint64_t gs_program_key_as(const struct gs_program_user *user, int argc, char *const argv[]);
 
 #endif

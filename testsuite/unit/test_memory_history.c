@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -90,12 +92,61 @@ static void the_same_program(void **state)
 	unlink(b);
 }
 
+/* Who opens a device uses it. */
+static void only_files_are_opened(void **state)
+{
+	char dir[] = "/tmp/gs-program-XXXXXX", path[64], event[4096];
+	int seen = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char *argv[] = { path, NULL };
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/fifo", dir);
+	assert_int_equal(mkfifo(path, 0700), 0);
+	assert_true(inotify_add_watch(seen, path, IN_OPEN) >= 0);
+	assert_int_not_equal(gs_program_key(1000, 1, argv), 0);
+	assert_int_equal(read(seen, event, sizeof(event)), -1);
+	close(seen);
+	unlink(path);
+	rmdir(dir);
+}
+
+/* What the user cannot read counts by its name; what the user can, by what is in it. */
+static void root_reads_as_the_user(void **state)
+{
+	const struct gs_program_user self = { geteuid(), getegid(), NULL, 0 },
+				     nobody = { 65534, 65534, NULL, 0 };
+	char a[] = "/tmp/gs-program-XXXXXX";
+	char *argv[] = { a, NULL };
+	uint64_t by_name, by_content;
+
+	(void)state;
+	close(mkstemp(a));
+	assert_int_equal(unlink(a), 0);
+	by_name = gs_program_key(65534, 1, argv);
+	write_file(a, "the program");
+	assert_int_equal(chmod(a, 0600), 0);
+	by_content = gs_program_key(65534, 1, argv);
+	assert_int_not_equal(by_name, by_content);
+	if (geteuid() == 0) {
+		assert_int_equal(gs_program_key_as(&nobody, 1, argv), by_name);
+		assert_int_equal(chmod(a, 0644), 0);
+		assert_int_equal(gs_program_key_as(&nobody, 1, argv), by_content);
+		assert_int_equal(gs_program_key_as(&self, 1, argv), gs_program_key(0, 1, argv));
+	} else { /* who is not root cannot be somebody else */
+		assert_int_equal(gs_program_key_as(&nobody, 1, argv), by_name);
+	}
+	unlink(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_most_of_all_runs),
 		cmocka_unit_test(the_oldest_are_forgotten),
 		cmocka_unit_test(the_same_program),
+		cmocka_unit_test(only_files_are_opened),
+		cmocka_unit_test(root_reads_as_the_user),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,7 @@
 #include "gpushare/daemon/requests/admin.h"
 #include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/gpus.h"
@@ -77,6 +78,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_steps_sweep(arg);
 	gs_job_map_update(arg);
 	gs_energy_update(arg);
+	gs_foreign_sweep();
 }
 
 static uint64_t peak_of(const struct gs_step *s)

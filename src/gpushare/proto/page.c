@@ -52,13 +52,19 @@ fail:
 	return -1;
 }
 
+int gs_page_is_sealed(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & PAGE_SEALS) == PAGE_SEALS && !(seals & F_SEAL_WRITE);
+}
+
 int gs_page_map(int fd, struct gs_page **page, struct gs_error *err)
 {
 	struct gs_page *at;
 	struct stat st;
-	int seals = fcntl(fd, F_GET_SEALS);
 
-	if (seals < 0 || (seals & PAGE_SEALS) != PAGE_SEALS || (seals & F_SEAL_WRITE))
+	if (!gs_page_is_sealed(fd))
 		return gs_fail(err, "the descriptor passed is no sealed page");
 	if (fstat(fd, &st) < 0 || st.st_size != GS_PAGE_SIZE)
 		return gs_fail(err, "the page passed has a wrong size");

@@ -214,6 +214,9 @@ static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
  * mapping in *page, or -1 with the reason. */
 int gs_page_create(struct gs_page **page, struct gs_error *err);
 
+/* Is it a memfd that is sealed as a page is?  No file system is asked, whatever it is. */
+int gs_page_is_sealed(int fd);
+
 /*
  * Maps a page that another process passed. Refuses anything but a memfd of the right size that is
  * sealed against shrinking and growing and has a page of this version. Returns 0, or -1 with the

@@ -138,6 +138,23 @@ static int set_environment(spank_t spank, const struct gs_spank_args *args,
 	return set_lines(spank, granted->env, err);
 }
 
+/* The file is the user's choice: it is opened with the user's rights. */
+static uint64_t program_key(spank_t spank, uid_t uid, int argc, char *const argv[])
+{
+	struct gs_program_user user = { .uid = uid };
+	gid_t *groups = NULL;
+	int n = 0;
+
+	if (spank_get_item(spank, S_JOB_GID, &user.gid) != ESPANK_SUCCESS)
+		return 0;
+	if (spank_get_item(spank, S_JOB_SUPPLEMENTARY_GIDS, &groups, &n) == ESPANK_SUCCESS &&
+	    groups && n > 0) {
+		user.groups = groups;
+		user.ngroups = (size_t)n;
+	}
+	return gs_program_key_as(&user, argc, argv);
+}
+
 /*
  * 1: a step with shares, described in self.step; 0: none of ours; -1: cannot
  * tell, or, if *answer says so, cannot be.
@@ -176,7 +193,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 	}
 	step->memory = options->memory_set ? options->memory : 0;
 	if (spank_get_item(spank, S_JOB_ARGV, &argc, &argv) == ESPANK_SUCCESS && argv)
-		step->program = gs_program_key(uid, argc, argv);
+		step->program = program_key(spank, uid, argc, argv);
 	step->priority_set = (uint32_t)options->priority_set;
 	step->priority = options->priority;
 	memcpy(step->partition, job.partition, sizeof(step->partition));

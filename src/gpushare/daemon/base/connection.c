@@ -10,12 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/clock.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/users.h"
 
 /* How many messages of one connection are handled before the others get their turn. */
 #define MESSAGES_PER_STEP 32
@@ -25,6 +28,8 @@
 #define LISTENERS_MAX 8
 /* How long the peer may take to read the next piece of a text. */
 #define READ_PATIENCE_S 5
+/* What a user's connections may have of texts that are on their way, when it is more than one. */
+#define TEXTS_PER_USER (8u << 20)
 
 struct gs_connection_text {
 	char *bytes;
@@ -33,6 +38,13 @@ struct gs_connection_text {
 };
 
 static gs_handler *const *handlers;
+/* The connection whose message is being handled; closed: it was closed meanwhile, and is freed
+ * afterwards. */
+static struct {
+	struct gs_connection *conn;
+	int closed;
+} handled;
+#define CLOSED (-2)
 static gs_connection_listener *listeners[LISTENERS_MAX]; /* the first NULL ends the list */
 
 void gs_connections_serve(gs_handler *const *table)
@@ -76,11 +88,51 @@ int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refus
 	return -1;
 }
 
-static int handle_one(struct gs_connection *conn)
+/* As gs_msg_recv(), but no descriptor is taken that is not a page's. */
+static int receive(struct gs_connection *conn, struct gs_msg *msg, int *fd, struct gs_error *err)
+{
+	struct gs_msg_header header;
+
+	*fd = -1;
+	if (!gs_foreign_comes(conn->fd, &header))
+		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, NULL, err);
+	if (header.type == GS_MSG_HELLO && gs_foreign_is_page(conn->fd))
+		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, fd, err);
+	gs_connection_refuse(conn, header.tag, GS_REFUSED_BAD_REQUEST,
+			     "%s with a descriptor that is no sealed page",
+			     gs_msg_name(header.type));
+	errno = EPROTO; /* it has been said */
+	return -1;
+}
+
+/* The handler's answer, or CLOSED: the connection is no more. */
+static int call_handler(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	int ret;
+
+	handled.conn = conn;
+	ret = handlers[msg->header.type](conn, msg, fd);
+	handled.conn = NULL;
+	if (!handled.closed)
+		return ret;
+	handled.closed = 0;
+	free(conn);
+	return CLOSED;
+}
+
+/* What a process said of itself is worth reading when it has ended; an answer is not. */
+static int is_worth_hearing(uint16_t type)
+{
+	return type == GS_MSG_KERNEL || type == GS_MSG_UNTRACKED || type == GS_MSG_VARIANT ||
+	       type == GS_MSG_FREE;
+}
+
+/* 0: there may be more; 1: there is nothing now; -1: close it; CLOSED. */
+static int handle_one(struct gs_connection *conn, int has_ended)
 {
 	struct gs_error err;
 	struct gs_msg msg;
-	int fd, ret, n = gs_msg_recv(conn->fd, &msg, GS_TO_DAEMON, &fd, &err);
+	int fd, ret, n = receive(conn, &msg, &fd, &err);
 
 	if (n == 0)
 		return -1;
@@ -95,8 +147,10 @@ static int handle_one(struct gs_connection *conn)
 		gs_complain("%s: closed: %s is not for the daemon", conn->who,
 			    gs_msg_name(msg.header.type));
 		ret = -1;
+	} else if (has_ended && !is_worth_hearing(msg.header.type)) {
+		ret = 0;
 	} else {
-		ret = handlers[msg.header.type](conn, &msg, fd);
+		ret = call_handler(conn, &msg, fd);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -111,17 +165,71 @@ static void drop_text(struct gs_connection *conn)
 	conn->text = NULL;
 }
 
+/* ---- users that ask too much wait ------------------------------------- */
+
+static struct event *later; /* when those that wait are read again; NULL: none ever waited */
+
+static void read_later(struct gs_connection *conn)
+{
+	static const struct timeval pause = { 0, 20000 };
+
+	event_del(conn->readable);
+	if (!event_pending(later, EV_TIMEOUT, NULL))
+		event_add(later, &pause);
+}
+
+static void on_later(evutil_socket_t fd, short what, void *arg)
+{
+	struct gs_daemon *d = arg;
+	struct gs_connection *conn;
+
+	(void)fd;
+	(void)what;
+	LIST_FOREACH (conn, &d->conns, link) {
+		if (event_pending(conn->readable, EV_READ, NULL))
+			continue;
+		if (gs_user_is_over(conn->uid) || event_add(conn->readable, NULL) < 0)
+			read_later(conn);
+	}
+}
+
+void gs_connections_fini(void)
+{
+	gs_event_free(later);
+	later = NULL;
+}
+
+/* The daemon waits for nobody meanwhile, and others' load is not the user's. */
+static uint64_t own_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
+	uid_t uid = conn->uid;
+	uint64_t begun = own_time();
 
 	(void)fd;
 	(void)what;
 	for (int i = 0; i < MESSAGES_PER_STEP; i++) {
-		int rc = handle_one(conn);
+		uint64_t now;
+		int rc;
 
-		if (rc < 0)
+		if (gs_user_is_over(uid)) {
+			read_later(conn);
+			return;
+		}
+		rc = handle_one(conn, 0);
+		if (rc == -1)
 			gs_connection_close(conn);
+		now = own_time();
+		gs_user_spent(uid, now - begun);
+		begun = now;
 		if (rc)
 			return;
 	}
@@ -161,6 +269,18 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 		gs_connection_close(conn);
 }
 
+/* Who asks on many connections and reads slowly must not fill the daemon's memory. */
+static int has_too_many_texts(const struct gs_connection *conn, size_t more)
+{
+	const struct gs_connection *other;
+	size_t sum = 0;
+
+	LIST_FOREACH (other, &conn->d->conns, link)
+		if (other != conn && other->uid == conn->uid && other->text)
+			sum += other->text->size;
+	return conn->uid != 0 && sum && sum + more > TEXTS_PER_USER;
+}
+
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size)
 {
 	struct gs_connection_text *text = bytes ? calloc(1, sizeof(*text)) : NULL;
@@ -170,6 +290,13 @@ int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *byte
 		return -1;
 	}
 	drop_text(conn);
+	if (has_too_many_texts(conn, size)) {
+		free(bytes);
+		free(text);
+		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
+					    "read what has been answered on other connections "
+					    "first");
+	}
 	*text = (struct gs_connection_text) { .bytes = bytes, .size = size, .tag = tag };
 	conn->text = text;
 	return continue_text(conn);
@@ -199,6 +326,10 @@ struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, 
 	conn->writable = gs_event_new(d->base, fd, EV_WRITE, on_writable, conn);
 	if (!conn->readable || !conn->writable || event_add(conn->readable, NULL) < 0)
 		goto fail;
+	if (!later)
+		later = gs_event_new(d->base, -1, 0, on_later, d);
+	if (!later)
+		goto fail;
 	LIST_INSERT_HEAD(&d->conns, conn, link);
 	return conn;
 fail:
@@ -209,7 +340,7 @@ fail:
 			gs_event_free(conn->writable);
 	}
 	free(conn);
-	close(fd);
+	gs_foreign_close(fd);
 	return NULL;
 }
 
@@ -221,8 +352,11 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	/* Messages that it sent before are still handled, but only so many: a child that has the
 	 * socket may send for ever. */
-	for (int i = 0; i < LAST_MESSAGES && handle_one(conn) == 0; i++)
-		;
+	for (int i = 0, rc = 0; i < LAST_MESSAGES && rc == 0; i++) {
+		rc = handle_one(conn, 1);
+		if (rc == CLOSED)
+			return;
+	}
 	gs_connection_close(conn);
 }
 
@@ -255,8 +389,13 @@ void gs_connection_close(struct gs_connection *conn)
 		gs_event_free(conn->ended);
 		close(conn->pidfd);
 	}
-	close(conn->fd);
+	gs_foreign_close(conn->fd);
 	drop_text(conn);
+	if (handled.conn == conn) {
+		conn->fd = -1; /* what its handler still sends goes nowhere */
+		handled.closed = 1;
+		return;
+	}
 	free(conn);
 }
 

@@ -66,7 +66,14 @@ struct gs_connection {
 /* Takes over an accepted socket. NULL: no memory, and then fd is closed. */
 struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid);
 
-/* Closes a connection, calls the listeners and frees everything that belongs to it. */
+/* Frees what all connections share; to be called when none is left. */
+void gs_connections_fini(void);
+
+/*
+ * Closes a connection, calls the listeners and frees everything that belongs to it. If this happens
+ * while a message of the same connection is being handled, the struct itself stays until the handler
+ * returns: the handler may still use its fields, but its step and its client are gone.
+ */
 void gs_connection_close(struct gs_connection *conn);
 
 /* Closes the connection when its process ends. The socket alone does not tell, since a child that

@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
+#include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/connection.h"
 
 #define CLIENTS_MAX 1024
@@ -189,19 +190,19 @@ static void admit(struct gs_daemon *d, int fd)
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
-		close(fd);
+		gs_foreign_close(fd);
 		return;
 	}
 	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid, cred.pid,
 			    gs_connections_count(d));
-		close(fd);
+		gs_foreign_close(fd);
 		return;
 	}
 	if (cred.uid != 0 && gs_connections_of(d, cred.uid) >= CLIENTS_PER_UID) {
 		gs_complain("uid %u pid %d: closed: the user has %u connections", cred.uid,
 			    cred.pid, CLIENTS_PER_UID);
-		close(fd);
+		gs_foreign_close(fd);
 		return;
 	}
 	gs_connection_new(d, fd, cred.uid, cred.pid);
@@ -246,15 +247,17 @@ void gs_server_fini(struct gs_daemon *d)
 	if (d->server->accept_abstract)
 		gs_event_free(d->server->accept_abstract);
 	if (d->server->abstract_fd >= 0)
-		close(d->server->abstract_fd);
+		gs_foreign_close(d->server->abstract_fd);
 	while ((conn = LIST_FIRST(&d->conns))) {
 		conn->own = NULL; /* keep the step: it continues under the next daemon */
 		gs_connection_close(conn);
 	}
+	gs_connections_fini();
 	if (d->server->listen_fd >= 0) {
 		unlink(d->config->socket);
-		close(d->server->listen_fd);
+		gs_foreign_close(d->server->listen_fd);
 	}
+	gs_foreign_sweep();
 	/* Remove the file while the lock is held; see still_there(). */
 	if (d->server->lock_fd >= 0) {
 		if (lock_path(d, path, sizeof(path)) == 0)

@@ -4,9 +4,11 @@
 #include "gpushare/daemon/history/history.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -249,11 +251,22 @@ void gs_history_learned(struct gs_history *h)
 			return;
 }
 
+/* Is so much of the helper's queue taken that room for steps which end must be left? */
+static int is_busy(const struct gs_history *h)
+{
+	int queued = 0;
+
+	return h->pid && (ioctl(h->sock, SIOCOUTQ, &queued) < 0 || queued > SEND_BUFFER / 2);
+}
+
 uint32_t gs_history_query(struct gs_history *h, const struct gs_msg_history *query,
 			  const struct gs_past_step *live, size_t n)
 {
 	struct gs_history_request r = { .kind = GS_HISTORY_LIVE };
 	uint32_t count = (uint32_t)n;
+
+	if (is_busy(h))
+		return 0;
 
 	while (n) {
 		r.n = (uint32_t)(n < GS_HISTORY_BATCH ? n : GS_HISTORY_BATCH);

@@ -15,6 +15,7 @@
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/proto/job_name.h"
 
 #define MIB(bytes) ((bytes) >> 20)
@@ -262,10 +263,10 @@ static int admit(struct gs_daemon *d, struct gs_device *dev, uint64_t id)
 	TAILQ_FOREACH (other, &d->steps, link)
 		if (other->alloc == s->alloc)
 			other->info.admitted = 1;
-	gs_log(GS_LOG_INFO,
-	       "job " GS_JOB_F ".%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
-	       GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
-	       MIB(s->alloc->bytes), dev->index, waited_s);
+	gs_user_log(s->info.uid,
+		    "job " GS_JOB_F ".%s: admitted to %" PRIu64 " MiB of gpu %u after %.3f s",
+		    GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
+		    MIB(s->alloc->bytes), dev->index, waited_s);
 	gs_memory_check_now(d->check);
 	s->alloc->not_taken[0] = '\0';
 	if (!s->alloc->away) /* otherwise they are welcomed once its processes are back */
@@ -310,9 +311,10 @@ static void log_waiting(struct gs_daemon *d)
 			continue;
 		s->alloc->said = 1;
 		gs_memory_why(s->alloc, why, sizeof(why));
-		gs_log(GS_LOG_INFO, "job " GS_JOB_F ".%s: waits for %" PRIu64 " MiB of gpu %u: %s",
-		       GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
-		       MIB(s->alloc->bytes), s->alloc->device->index, why);
+		gs_user_log(
+			s->info.uid, "job " GS_JOB_F ".%s: waits for %" PRIu64 " MiB of gpu %u: %s",
+			GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
+			MIB(s->alloc->bytes), s->alloc->device->index, why);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/users.h"
 
 #define MIB(bytes) ((bytes) >> 20)
 
@@ -63,8 +64,8 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
 		    sizeof(msg.wait.reason));
 	gs_memory_why(conn->step->alloc, why, sizeof(why));
-	gs_log(GS_LOG_INFO, "%s: waits for %" PRIu64 " MiB: %s", conn->who, MIB(msg.wait.bytes),
-	       why);
+	gs_user_log(conn->uid, "%s: waits for %" PRIu64 " MiB: %s", conn->who, MIB(msg.wait.bytes),
+		    why);
 	return gs_connection_send(conn, &msg, -1);
 }
 
@@ -105,23 +106,32 @@ void gs_memory_welcome(struct gs_daemon *d, const struct gs_alloc *a)
 	}
 }
 
+/* One whose patience is over, or NULL; *next: when that of another one is, if earlier. */
+static struct gs_connection *late_one(struct gs_daemon *d, uint64_t now, uint64_t *next)
+{
+	uint64_t bound = d->config->memory_wait_ns;
+	struct gs_connection *conn;
+
+	LIST_FOREACH (conn, &d->conns, link) {
+		if (!conn->waiter || conn->step->alloc->away) /* that is not its own doing */
+			continue;
+		if (now - conn->waiter->since_ns >= bound)
+			return conn;
+		if (conn->waiter->since_ns + bound < *next)
+			*next = conn->waiter->since_ns + bound;
+	}
+	return NULL;
+}
+
 uint64_t gs_memory_refuse_late(struct gs_daemon *d, uint64_t now)
 {
 	uint64_t bound = d->config->memory_wait_ns, next = UINT64_MAX;
-	struct gs_connection *conn, *after;
+	struct gs_connection *conn;
 
-	for (conn = bound ? LIST_FIRST(&d->conns) : NULL; conn; conn = after) {
+	/* From the first one each time: whatever ends with one may be another. */
+	while (bound && (conn = late_one(d, now, &next))) {
 		char why[256];
 
-		after = LIST_NEXT(conn, link);
-		/* its memory was taken back, so it is not refused for that */
-		if (!conn->waiter || conn->step->alloc->away)
-			continue;
-		if (now - conn->waiter->since_ns < bound) {
-			if (conn->waiter->since_ns + bound < next)
-				next = conn->waiter->since_ns + bound;
-			continue;
-		}
 		gs_memory_why(conn->step->alloc, why, sizeof(why));
 		gs_connection_refuse(conn, conn->waiter->hello.header.tag, GS_REFUSED_NO_ROOM,
 				     "got no GPU memory within %.1f s (MemoryWait=): %s",

@@ -130,16 +130,47 @@ static json_t *sum_json(const struct sum *s)
 	return o;
 }
 
+/* So many rows at most, whatever programs announce: a report is made while others wait. */
+#define ROWS_MAX 8192
+
+static int by_gpu_time(const void *a, const void *b)
+{
+	const struct gs_step_usage_kernel *const *k = a, *const *l = b;
+
+	return ((*k)->time.gpu_ns < (*l)->time.gpu_ns) - ((*k)->time.gpu_ns > (*l)->time.gpu_ns);
+}
+
+/* The step's rows, or the `most` of them that had the GPU longest. */
+static void add_rows(json_t *kernels, const struct gs_report_kernels_of *step, uint32_t most)
+{
+	uint32_t n = step->usage->nkernel;
+	const struct gs_step_usage_kernel **kernel = calloc(n + 1, sizeof(*kernel));
+
+	if (!kernel)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		kernel[i] = &step->usage->kernel[i];
+	if (n > most) {
+		qsort(kernel, n, sizeof(*kernel), by_gpu_time);
+		n = most;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct row r = row_of(step, kernel[i]);
+
+		json_array_append_new(kernels, row_json(&r));
+	}
+	free(kernel);
+}
+
 static char *to_json(const struct gs_report_kernels_of *step, size_t n, const struct sums *sums)
 {
 	json_t *o = json_object(), *kernels = json_array(), *jobs = json_array();
+	size_t all = 0;
 
 	for (size_t i = 0; i < n; i++)
-		for (uint32_t j = 0; j < step[i].usage->nkernel; j++) {
-			struct row r = row_of(&step[i], &step[i].usage->kernel[j]);
-
-			json_array_append_new(kernels, row_json(&r));
-		}
+		all += step[i].usage->nkernel;
+	for (size_t i = 0; i < n; i++)
+		add_rows(kernels, &step[i], all > ROWS_MAX ? (uint32_t)(ROWS_MAX / n) : UINT32_MAX);
 	for (size_t i = 0; i < sums->n; i++)
 		json_array_append_new(jobs, sum_json(&sums->sum[i]));
 	json_object_set_new(o, "kernels", kernels);

@@ -12,6 +12,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/pending.h"
+#include "gpushare/daemon/base/users.h"
 
 /* A long report is made ten times a second at most, however often it is asked for. */
 #define LONG_TEXT 65536
@@ -26,6 +27,46 @@ static struct kept_text {
 
 /* Who waits for the history. */
 static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
+
+/* What the history's helper has not answered yet, whether or not somebody still waits for it. */
+#define UNANSWERED_MAX 64
+#define UNANSWERED_PER_USER 2
+static struct {
+	uint32_t ticket; /* 0: none */
+	uid_t uid;
+	uint64_t since_ns;
+} unanswered[UNANSWERED_MAX];
+static uint64_t answered_ns; /* the last one */
+
+/* A place for one more of the user's; UNANSWERED_MAX: there is none. */
+static size_t place_for(uid_t uid)
+{
+	size_t place = UNANSWERED_MAX;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < UNANSWERED_MAX; i++) {
+		n += unanswered[i].ticket && unanswered[i].uid == uid;
+		if (!unanswered[i].ticket)
+			place = i;
+	}
+	return uid == 0 || n < UNANSWERED_PER_USER ? place : UNANSWERED_MAX;
+}
+
+/* The helper's time is the user's as well. */
+static void note_answered(uint32_t ticket)
+{
+	uint64_t now = gs_clock_ns();
+
+	for (size_t i = 0; i < UNANSWERED_MAX; i++)
+		if (unanswered[i].ticket == ticket) {
+			uint64_t begun = unanswered[i].since_ns;
+
+			gs_user_spent(unanswered[i].uid,
+				      now - (begun > answered_ns ? begun : answered_ns));
+			unanswered[i].ticket = 0;
+		}
+	answered_ns = now;
+}
 
 static char *make_text(struct gs_daemon *d, enum gs_query what, uint32_t job, size_t *size)
 {
@@ -124,9 +165,9 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	const struct gs_msg_history *request = &msg->history;
 	uint32_t tag = msg->header.tag;
+	size_t n, place = place_for(conn->uid);
 	struct gs_past_step *live;
 	uint32_t ticket;
-	size_t n;
 
 	(void)fd;
 	if (gs_connection_sends_text(conn) || gs_pending_waits(&requested, conn))
@@ -137,10 +178,18 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 					    "there is no such report");
 	if (!conn->d->history)
 		return answer_here(conn, tag, request);
+	if (place == UNANSWERED_MAX)
+		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
+					    "the history has not answered earlier questions yet");
 	if (gs_gather_all(conn->d, 0, &live, &n) < 0)
 		return -1;
 	ticket = gs_history_query(conn->d->history, request, live, n);
 	free(live);
+	if (ticket) {
+		unanswered[place].ticket = ticket;
+		unanswered[place].uid = conn->uid;
+		unanswered[place].since_ns = gs_clock_ns();
+	}
 	if (!ticket || gs_pending_add(&requested, conn, ticket, tag) < 0)
 		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
 					    "the history cannot be asked at the moment");
@@ -153,6 +202,7 @@ void gs_query_answered(struct gs_daemon *d, uint32_t ticket, char *bytes, size_t
 	struct gs_connection *conn = gs_pending_take(&requested, ticket, &tag);
 
 	(void)d;
+	note_answered(ticket);
 	if (!conn) {
 		free(bytes); /* whoever asked has left */
 		return;

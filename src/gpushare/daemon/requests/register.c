@@ -15,6 +15,7 @@
 #include "gpushare/daemon/base/pending.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/proto/auth.h"
 #include "gpushare/proto/job_name.h"
@@ -75,12 +76,12 @@ static int register_step(struct gs_connection *conn, uint32_t tag, const struct 
 					    gs_step_name(info->step_id, name, sizeof(name)),
 					    err.text);
 	gs_state_save(conn->d);
-	gs_log(GS_LOG_INFO,
-	       "job " GS_JOB_F ".%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
-	       " MiB, partition '%s', QOS '%s', priority %d",
-	       GS_JOB(info->job_id), gs_step_name(info->step_id, name, sizeof(name)),
-	       (unsigned)info->uid, (int)info->registrant, info->shares, info->gpu,
-	       (*step)->reservation >> 20, info->partition, info->qos, (*step)->priority);
+	gs_user_log(conn->uid,
+		    "job " GS_JOB_F ".%s uid %u pid %d: %u shares of gpu %u, %" PRIu64
+		    " MiB, partition '%s', QOS '%s', priority %d",
+		    GS_JOB(info->job_id), gs_step_name(info->step_id, name, sizeof(name)),
+		    (unsigned)info->uid, (int)info->registrant, info->shares, info->gpu,
+		    (*step)->reservation >> 20, info->partition, info->qos, (*step)->priority);
 	gs_memory_step(conn->d);
 	return 0;
 }
@@ -156,7 +157,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 			conn, msg->header.tag, GS_REFUSED_NOT_ALLOWED,
 			"the configuration does not allow programs outside Slurm "
 			"(AllowLocal)");
-	if (conn->own || conn->client || !conn->start)
+	if (conn->own || conn->step || !conn->start)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "this connection is in use already");
 	if (msg->local.force_ms > GS_FORCE_MS_MAX)

@@ -21,6 +21,7 @@
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/proto/page.h"
 #include "gpushare/proto/job_name.h"
@@ -157,9 +158,9 @@ static int begin(struct gs_connection *conn, const struct gs_msg *hello, int pag
 	rc = welcome(conn, tag, page_fd);
 	close(page_fd);
 	if (rc == 0)
-		gs_log(GS_LOG_INFO, "%s: %s on gpu %u, %" PRIu64 " MiB%s", conn->who,
-		       conn->registration.program, conn->device->index, step->reservation >> 20,
-		       page >= 0 ? ", with the page it had" : "");
+		gs_user_log(conn->uid, "%s: %s on gpu %u, %" PRIu64 " MiB%s", conn->who,
+			    conn->registration.program, conn->device->index,
+			    step->reservation >> 20, page >= 0 ? ", with the page it had" : "");
 	return rc;
 }
 
@@ -217,7 +218,7 @@ void gs_client_gone(struct gs_connection *conn)
 			       "may fail",
 			       conn->who, conn->device->index);
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
-		gs_log(GS_LOG_INFO, "%s: gone", conn->who);
+		gs_user_log(conn->uid, "%s: gone", conn->who);
 	}
 	if (conn->step)
 		conn->step->clients--;

@@ -26,6 +26,7 @@
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/steps/registrant.h"
 #include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/steps/step_line.h"
 #include "gpushare/proto/job_name.h"
 
@@ -175,9 +176,9 @@ static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *devi
 		return info->memory ? info->memory : part;
 	known = gs_peaks_estimate(d->peaks, info->program, d->config->memory_margin,
 				  device->memory);
-	gs_log(GS_LOG_INFO, "job " GS_JOB_F ": %" PRIu64 " MiB, by %s", GS_JOB(info->job_id),
-	       (known ? known : part) >> 20,
-	       known ? "earlier runs of the program" : "its shares: no earlier run is known");
+	gs_user_log(info->uid, "job " GS_JOB_F ": %" PRIu64 " MiB, by %s", GS_JOB(info->job_id),
+		    (known ? known : part) >> 20,
+		    known ? "earlier runs of the program" : "its shares: no earlier run is known");
 	return known ? known : part;
 }
 
@@ -265,11 +266,11 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_step_usage_fini(&s->usage);
 	s->usage = s->live; /* the arbiter does not use `live` any more */
 	memset(&s->live, 0, sizeof(s->live));
-	gs_log(GS_LOG_INFO,
-	       "job " GS_JOB_F ".%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
-	       " preemptions",
-	       GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
-	       (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
+	gs_user_log(s->info.uid,
+		    "job " GS_JOB_F ".%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
+		    " preemptions",
+		    GS_JOB(s->info.job_id), gs_step_name(s->info.step_id, name, sizeof(name)),
+		    (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
 	if (s->alloc->away_peak > s->peak)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Descriptors that users pass, and how to get rid of them; see foreign.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/base/foreign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "gpushare/daemon/base/complain.h"
+#include "gpushare/proto/page.h"
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* So many sockets wait at most for the next sweep. */
+#define BATCH 64
+/* Processes that end at once, but for those that a user's FUSE file system holds. */
+#define CHILDREN_MAX 16
+/* How long the kernel may take to answer what does not wait for anybody. */
+#define VERDICT_MS 1000
+
+static struct {
+	int *fd;
+	size_t n, room;
+} waiting;
+
+static pid_t children[CHILDREN_MAX]; /* 0: none */
+
+int gs_foreign_comes(int sock, struct gs_msg_header *header)
+{
+	struct iovec iov = { .iov_base = header, .iov_len = sizeof(*header) };
+	/* No room for descriptors: none is installed, and the message keeps its own. */
+	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	do
+		n = recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < (ssize_t)sizeof(*header))
+		memset(header, 0, sizeof(*header));
+	return n >= 0 && mh.msg_flags & MSG_CTRUNC;
+}
+
+/* A place for a child, those that have ended aside; NULL: all are taken. */
+static pid_t *place(void)
+{
+	pid_t *free_one = NULL;
+
+	for (size_t i = 0; i < CHILDREN_MAX; i++) {
+		if (children[i] && waitpid(children[i], NULL, WNOHANG) != 0)
+			children[i] = 0;
+		if (!children[i])
+			free_one = &children[i];
+	}
+	return free_one;
+}
+
+/* ---- in a child: only what may be called after fork() of a process with threads */
+
+static void close_between(int first, int last)
+{
+	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	for (int fd = first; fd <= last && fd < 65536; fd++)
+		close(fd);
+}
+
+/* Whatever holds this process up must not hold the daemon's lock and sockets.  kept ascends. */
+static void keep_only(const int *kept, size_t n)
+{
+	int from = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		close_between(from, kept[i] - 1);
+		from = kept[i] + 1;
+	}
+	close_between(from, INT_MAX);
+}
+
+/* One descriptor alone, and one that may be a page: no file system of a user's has seals. */
+static char is_one_page(int sock)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space) };
+	struct cmsghdr *c;
+	int fd;
+
+	if (recvmsg(sock, &mh, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0 ||
+	    mh.msg_flags & MSG_CTRUNC)
+		return 0;
+	c = CMSG_FIRSTHDR(&mh);
+	/* There may be room for two, as the kernel rounds up. */
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return 0;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return (char)gs_page_is_sealed(fd);
+}
+
+/* ---- in the daemon */
+
+/* Fork a child in a place of the list, with a pipe's end: 1 in the child. */
+static int begin_child(int ends[2])
+{
+	pid_t *at = place();
+	pid_t pid;
+
+	if (!at || pipe2(ends, O_CLOEXEC) < 0)
+		return -1;
+	pid = fork();
+	if (pid == 0)
+		return 1;
+	if (pid < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return -1;
+	}
+	*at = pid;
+	return 0;
+}
+
+int gs_foreign_is_page(int sock)
+{
+	struct pollfd p = { .events = POLLIN };
+	char verdict = 0;
+	int ends[2], rc = begin_child(ends);
+
+	if (rc == 1) {
+		int kept[2] = { sock < ends[1] ? sock : ends[1], sock < ends[1] ? ends[1] : sock };
+
+		keep_only(kept, 2);
+		verdict = is_one_page(sock);
+		_exit(write(ends[1], &verdict, 1) == 1 ? 0 : 1);
+	}
+	if (rc < 0) {
+		gs_complain("cannot look at the page that a client brings");
+		return 0;
+	}
+	close(ends[1]);
+	p.fd = ends[0];
+	if (poll(&p, 1, VERDICT_MS) != 1 || read(ends[0], &verdict, 1) != 1)
+		verdict = 0;
+	close(ends[0]);
+	return verdict;
+}
+
+/* Descriptors in the socket's queue; -1: this kernel, before 5.9, does not tell. */
+static int held_in(int sock)
+{
+	char path[64], line[128];
+	int n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", sock);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "scm_fds: %d", &n) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+void gs_foreign_close(int sock)
+{
+	/* From here on nothing more is sent to it. */
+	shutdown(sock, SHUT_RDWR);
+	if (held_in(sock) == 0) {
+		close(sock);
+		return;
+	}
+	if (waiting.n + 1 >= waiting.room) { /* and one more: see until_alone() */
+		size_t room = waiting.room ? 2 * waiting.room : BATCH;
+		int *more = realloc(waiting.fd, room * sizeof(*more));
+
+		if (!more) {
+			close(sock);
+			return;
+		}
+		waiting.fd = more;
+		waiting.room = room;
+	}
+	waiting.fd[waiting.n++] = sock;
+	if (waiting.n >= BATCH)
+		gs_foreign_sweep();
+}
+
+static int ascending(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* In a child: stay until nobody else has the sockets, then end, which closes them. */
+static void until_alone(int ends[2])
+{
+	size_t at = waiting.n;
+	char c;
+
+	for (; at && waiting.fd[at - 1] > ends[0]; at--)
+		waiting.fd[at] = waiting.fd[at - 1];
+	waiting.fd[at] = ends[0];
+	keep_only(waiting.fd, waiting.n + 1);
+	while (read(ends[0], &c, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
+void gs_foreign_sweep(void)
+{
+	int ends[2], rc;
+
+	place(); /* those that have ended are to be gone */
+	if (!waiting.n)
+		return;
+	qsort(waiting.fd, waiting.n, sizeof(*waiting.fd), ascending);
+	rc = begin_child(ends);
+	if (rc == 1)
+		until_alone(ends);
+	if (rc < 0) {
+		gs_complain("%zu connections cannot be closed: what their users passed holds up "
+			    "the processes that would",
+			    waiting.n);
+		return;
+	}
+	close(ends[0]);
+	for (size_t i = 0; i < waiting.n; i++)
+		close(waiting.fd[i]);
+	waiting.n = 0;
+	close(ends[1]);
+}

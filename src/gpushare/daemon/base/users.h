@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What each user may ask of the daemon: no more than a part of its time, and
+ * of its log.  root is not counted.  The 64 users that asked last are known.
+ */
+#ifndef GPUSHARE_DAEMON_BASE_USERS_H
+#define GPUSHARE_DAEMON_BASE_USERS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The user's messages have taken so much of the event loop's time, ns. */
+void gs_user_spent(uid_t uid, uint64_t ns);
+
+/*
+ * 1 while a user has had more of the event loop's time than its part, a fifth,
+ * and 100 ms at once: nothing more is read from it then.
+ */
+int gs_user_is_over(uid_t uid);
+
+/*
+ * An INFO line on what the user's programs do.  Each user may have 5,000 at
+ * once and ten a second; how many more there were is said later.
+ */
+void gs_user_log(uid_t uid, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A real gpushared and a user of the node who means it ill. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "common/clock.h"
+#include "config.h"
+#include "live_util.h"
+
+/* ---- descriptors whose last close takes as long as their maker likes ---- */
+
+#define LINGER_S 60
+#define PROMPT_NS (10 * GS_NS_PER_S) /* far less than that, and much on a busy machine */
+
+/* A TCP socket that lingers, full of what nobody reads; *other: its other end. */
+static int make_lingering(int *other)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct linger linger = { 1, LINGER_S };
+	socklen_t size = sizeof(at);
+	int listens = socket(AF_INET, SOCK_STREAM, 0), sock = socket(AF_INET, SOCK_STREAM, 0);
+	static char bytes[65536];
+
+	assert_int_equal(bind(listens, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listens, 1), 0);
+	assert_int_equal(getsockname(listens, (struct sockaddr *)&at, &size), 0);
+	assert_int_equal(connect(sock, (struct sockaddr *)&at, sizeof(at)), 0);
+	*other = accept(listens, NULL, NULL);
+	assert_true(*other >= 0);
+	while (send(sock, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	assert_int_equal(errno, EAGAIN);
+	assert_int_equal(setsockopt(sock, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
+	close(listens);
+	return sock;
+}
+
+/* Send the message with so many copies of a descriptor. */
+static void send_fds(int sock, const struct gs_msg *msg, int fd, size_t n)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(16 * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (void *)(uintptr_t)msg,
+			     .iov_len = sizeof(msg->header) + msg->header.length };
+	struct msghdr mh = { .msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&mh);
+
+	assert_true(n <= 16);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (size_t i = 0; i < n; i++)
+		memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(int));
+	assert_true(sendmsg(sock, &mh, 0) > 0);
+}
+
+/* How the descriptor comes to the daemon. */
+enum way { WITH_QUERY, WITH_HELLO, MANY, BEHIND_JUNK, WITHIN_A_SOCKET, NOT_ACCEPTED, WAYS };
+
+static void pass(int sock, int fd, enum way way)
+{
+	struct gs_msg msg;
+	int pair[2];
+
+	gs_msg_init(&msg, way == WITH_HELLO ? GS_MSG_HELLO : GS_MSG_QUERY, 1);
+	if (way == BEHIND_JUNK) /* closed before what has the descriptor is read */
+		assert_int_equal(send(sock, "junk", 4, 0), 4);
+	if (way != WITHIN_A_SOCKET) {
+		send_fds(sock, &msg, fd, way == MANY ? 16 : 1);
+		return;
+	}
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	send_fds(pair[0], &msg, fd, 1);
+	send_fds(sock, &msg, pair[1], 1);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* The daemon gets the only descriptor of a socket that lingers, and answers somebody else. */
+static void nobody_waits(struct live *l, enum way way)
+{
+	int other, fd = make_lingering(&other), sock = live_connect(l);
+	uint64_t begun;
+
+	live_serves(l); /* it has accepted the connection */
+	assert_int_equal(kill(l->pid, SIGSTOP), 0);
+	if (way == NOT_ACCEPTED) {
+		close(sock);
+		sock = live_connect(l);
+	}
+	pass(sock, fd, way);
+	close(fd); /* not the last: that is the daemon's */
+	if (way == NOT_ACCEPTED || way == BEHIND_JUNK)
+		close(sock);
+	assert_int_equal(kill(l->pid, SIGCONT), 0);
+	begun = gs_clock_ns();
+	if (way != NOT_ACCEPTED && way != BEHIND_JUNK)
+		live_expect_closed(sock);
+	live_serves(l);
+	assert_true(gs_clock_ns() - begun < PROMPT_NS);
+	close(other);
+}
+
+static void test_lingering_descriptors_hold_up_nobody(void **state)
+{
+	struct live *l = *state;
+
+	for (int way = 0; way < WAYS; way++)
+		nobody_waits(l, way);
+	assert_int_equal(live_logged(l, "with a descriptor that is no sealed page"), WAYS - 1);
+}
+
+/* A whole batch of them, and the daemon ends while some are on their way. */
+static void test_lingering_descriptors_do_not_outlast_the_daemon(void **state)
+{
+	struct live *l = *state;
+	int other[100], sock[100];
+	uint64_t begun;
+
+	assert_int_equal(kill(l->pid, SIGSTOP), 0);
+	for (int i = 0; i < 100; i++) {
+		int fd = make_lingering(&other[i]);
+
+		sock[i] = live_connect(l);
+		pass(sock[i], fd, i % 2 ? WITH_QUERY : BEHIND_JUNK);
+		close(fd);
+	}
+	assert_int_equal(kill(l->pid, SIGCONT), 0);
+	begun = gs_clock_ns();
+	for (int i = 0; i < 100; i++)
+		live_expect_closed(sock[i]);
+	nobody_waits(l, NOT_ACCEPTED);
+	live_stop(l, SIGTERM);
+	assert_true(gs_clock_ns() - begun < PROMPT_NS);
+	for (int i = 0; i < 100; i++)
+		close(other[i]);
+}
+
+/* ---- a connection that is two things at once ------------------------------ */
+
+/* It waits for memory, and asks to own a step besides: it could be closed by what follows from
+ * that. */
+static void test_who_waits_cannot_own_a_step(void **state)
+{
+	struct live *l = *state;
+	int first, second, waits;
+	uint32_t holds, job;
+	struct gs_msg msg;
+
+	first = live_local(l, 20, UINT64_C(1000) << 20, "low", &holds);
+	second = live_local(l, 20, UINT64_C(1000) << 20, "low", &job);
+	waits = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	live_send(waits, &msg, -1);
+	live_expect(waits, &msg, GS_MSG_WAIT, NULL);
+	gs_msg_init(&msg, GS_MSG_LOCAL, 2);
+	msg.local.shares = 20;
+	msg.local.memory = UINT64_C(1) << 20;
+	live_send(waits, &msg, -1);
+	live_expect(waits, &msg, GS_MSG_REFUSED, NULL);
+	assert_int_equal(msg.header.tag, 2);
+	assert_int_equal(msg.refused.code, GS_REFUSED_BAD_REQUEST);
+	live_expect_closed(waits);
+	live_serves(l);
+	close(first);
+	close(second);
+}
+
+/* ---- lies ----------------------------------------------------------------- */
+
+/* Of GPU 0, by the report on memory. */
+static double reserved_mb(const struct live *l)
+{
+	char *text = live_query(l, GS_QUERY_MEMORY, 0);
+	json_t *all = json_loads(text, 0, NULL);
+	json_t *is = json_object_get(json_array_get(all, 0), "reserved_mb");
+	double mb = json_number_value(is);
+
+	assert_non_null(is);
+	json_decref(all);
+	free(text);
+	return mb;
+}
+
+/* It says that it has the whole GPU, and stays when its step of 10 MiB is over. */
+static void test_who_outlives_its_step_keeps_no_more_than_that_had(void **state)
+{
+	struct live *l = *state;
+	int page_fd, sock, own;
+	struct gs_page *page;
+	struct gs_msg msg;
+	uint32_t job;
+
+	own = live_local(l, 20, UINT64_C(10) << 20, "low", &job);
+	sock = live_hello(l, job, &page, &page_fd);
+	close(sock);
+	sock = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.used_bytes = UINT64_C(1) << 62;
+	live_send(sock, &msg, page_fd);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	close(own);
+	live_expect_closed(sock);
+	live_await_log(l, "outlives its step: its 10 MiB");
+	assert_true(reserved_mb(l) == 10);
+	gs_page_unmap(page);
+	close(page_fd);
+}
+
+/* ---- too much of everything ----------------------------------------------- */
+
+#define SOMEBODY 65534 /* root is not counted: where the tests run as root, this user asks */
+#define KERNELS 4096
+
+/* A child that is no root; it ends by _exit(). */
+static pid_t fork_user(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0 && geteuid() == 0 && (setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0))
+		_exit(1);
+	return pid;
+}
+
+static int has_failed(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* Ask on many connections without ever reading, until somebody ends it. */
+static void ask_for_ever(const struct live *l)
+{
+	int sock[100];
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	for (int i = 0; i < 100; i++)
+		sock[i] = live_connect(l);
+	for (;;)
+		for (int i = 0; i < 100; i++) {
+			char answer[4096];
+
+			while (recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
+				;
+			for (int j = 0; j < 32; j++)
+				send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
+				     MSG_DONTWAIT | MSG_NOSIGNAL);
+		}
+}
+
+static void test_who_asks_without_end_waits(void **state)
+{
+	struct live *l = *state;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	pid_t pid = fork_user();
+
+	if (pid == 0)
+		ask_for_ever(l);
+	while (!live_logged(l, "more than a fifth of gpushared's time") && gs_clock_ns() < until) {
+		live_serves(l);
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
+	assert_true(has_failed(pid));
+	assert_true(live_logged(l, "more than a fifth of gpushared's time") > 0);
+}
+
+/* Programs that come and go are not to fill the disk. */
+static void test_the_log_grows_by_so_much(void **state)
+{
+	struct live *l = *state;
+	pid_t pid = fork_user();
+
+	if (pid == 0) {
+		struct gs_page *page;
+		uint32_t job;
+
+		live_local(l, 20, UINT64_C(1) << 20, "low", &job);
+		for (int i = 0; i < 4000; i++) {
+			int sock = live_hello(l, job, &page, NULL);
+
+			gs_page_unmap(page);
+			close(sock);
+		}
+		_exit(0);
+	}
+	assert_false(has_failed(pid));
+	assert_in_range(live_logged(l, " on gpu 0, "), 2400, 3500);
+}
+
+/* A client that announces as many kernels as it may. */
+static int announce(const struct live *l, uint32_t *job)
+{
+	struct gs_page *page;
+	struct gs_msg msg;
+	int sock;
+
+	live_local(l, 20, UINT64_C(1) << 20, "low", job);
+	sock = live_hello(l, *job, &page, NULL);
+	for (uint32_t i = 0; i < KERNELS; i++) {
+		gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+		msg.kernel.number = i;
+		snprintf(msg.kernel.name, sizeof(msg.kernel.name), "%0100u", i);
+		live_send(sock, &msg, -1);
+	}
+	live_alloc(sock, 0); /* all are heard */
+	return sock;
+}
+
+static int ask_kernels(const struct live *l)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_QUERY, 1);
+	msg.query.what = GS_QUERY_KERNELS;
+	live_send(sock, &msg, -1);
+	return sock;
+}
+
+static void test_answers_that_nobody_reads_are_few(void **state)
+{
+	struct live *l = *state;
+	pid_t pid = fork_user();
+	int refused = 0, sock[20];
+
+	if (pid != 0) {
+		assert_false(has_failed(pid));
+		live_serves(l);
+		return;
+	}
+	announce(l, &(uint32_t) { 0 });
+	for (int i = 0; i < 20; i++)
+		sock[i] = ask_kernels(l);
+	for (int i = 20; i-- && !refused;) {
+		struct gs_msg msg;
+		struct gs_error err;
+
+		refused = gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
+			  msg.header.type == GS_MSG_REFUSED &&
+			  msg.refused.code == GS_REFUSED_NO_ROOM;
+	}
+	_exit(!refused);
+}
+
+static void test_a_report_on_kernels_has_an_end(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	size_t rows;
+	json_t *all;
+	char *text;
+
+	for (int i = 0; i < 3; i++)
+		announce(l, &job);
+	text = live_query(l, GS_QUERY_KERNELS, job);
+	all = json_loads(text, 0, NULL);
+	assert_int_equal(json_array_size(json_object_get(all, "kernels")), KERNELS);
+	json_decref(all);
+	free(text);
+	text = live_query(l, GS_QUERY_KERNELS, 0);
+	all = json_loads(text, 0, NULL);
+	rows = json_array_size(json_object_get(all, "kernels"));
+	assert_in_range(rows, 8000, 8192);
+	json_decref(all);
+	free(text);
+}
+
+#ifdef HAVE_SQLITE
+static void test_the_history_is_asked_a_little_at_a_time(void **state)
+{
+	struct live *l = *state;
+	char path[128], extra[160];
+	pid_t pid;
+
+	snprintf(path, sizeof(path), "%s/history", l->dir);
+	snprintf(extra, sizeof(extra), "HistoryFile=%s\n", path);
+	live_stop(l, SIGTERM);
+	live_configure(l, extra);
+	live_start(l);
+	assert_int_equal(kill(l->pid, SIGSTOP), 0);
+	pid = fork_user();
+	if (pid == 0) {
+		int sock[10], refused = 0;
+		struct gs_error err;
+		struct gs_msg msg;
+
+		for (int i = 0; i < 10; i++) {
+			sock[i] = live_connect(l);
+			gs_msg_init(&msg, GS_MSG_HISTORY, 1);
+			live_send(sock[i], &msg, -1);
+		}
+		for (int i = 0; i < 10; i++)
+			refused += gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
+				   msg.header.type == GS_MSG_REFUSED &&
+				   msg.refused.code == GS_REFUSED_NO_ROOM;
+		_exit(!refused || refused == 10);
+	}
+	usleep(200000);
+	assert_int_equal(kill(l->pid, SIGCONT), 0);
+	assert_false(has_failed(pid));
+	live_stop(l, SIGTERM);
+	unlink(path);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		LIVE(test_lingering_descriptors_hold_up_nobody),
+		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
+		LIVE(test_who_waits_cannot_own_a_step),
+		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
+		LIVE(test_who_asks_without_end_waits),
+		LIVE(test_the_log_grows_by_so_much),
+		LIVE(test_answers_that_nobody_reads_are_few),
+		LIVE(test_a_report_on_kernels_has_an_end),
+#ifdef HAVE_SQLITE
+		LIVE(test_the_history_is_asked_a_little_at_a_time),
+#endif
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
