@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
+#include "gpushare/client/job_folder.h"
 
 void *shim_slot[SHIM_FN_COUNT];
 
@@ -67,15 +67,9 @@ const char *shim_name(enum shim_fn fn)
 	return names[fn];
 }
 
-/* Is this path the very file that we are in? */
 static int is_ourselves(const char *path)
 {
-	struct stat a, b;
-	Dl_info info;
-
-	return dladdr((void *)(uintptr_t)shim_real, &info) && info.dli_fname &&
-	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return gs_job_folder_is_own(path, (void *)(uintptr_t)shim_real);
 }
 
 /* NULL: not a driver, and why, if it is worth a word. */
@@ -177,12 +171,9 @@ static void load_eagerly(void)
 static void *find_driver(char why[WHY_MAX])
 {
 	static const char *const places[] = {
-		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-		"/usr/lib64/libcuda.so.1",
-		"/usr/lib/libcuda.so.1",
-		"/usr/local/nvidia/lib64/libcuda.so.1",
-		"/usr/local/nvidia/lib/libcuda.so.1",
-		"/usr/lib/wsl/lib/libcuda.so.1",
+#define DRIVER_PLACE(folder) folder "/libcuda.so.1",
+#include "common/driver_places.def"
+#undef DRIVER_PLACE
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
 	char path[2 * PATH_MAX];
