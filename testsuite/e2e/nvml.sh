@@ -113,6 +113,29 @@ check "a step sees the whole GPU" no libnvidia-ml.so.1
 check "and by the driver's path" no "$NVML"
 check "gpushared ends" stop_daemon
 
+# --- MIG ---
+
+mig() { # PATTERN LINE...: gpushared does not start, and says why
+	local pattern=$1
+	NVML_OF_CONF=$NVML configure "${@:2}"
+	FAKE_NVML_MIG=${MODE:-0} refused "$pattern" t 20 gpushared --config "$TMP/gpushare.conf"
+}
+check "a GPU in MIG mode: gpushared does not start" mig 'GPU 0 is in MIG mode, and gpushare shares whole GPUs: switch it off'
+check "nor with Mig=unverified, as its line names no instance" mig 'GPU 0 is in MIG mode' Mig=unverified
+MODE=1 FAKE_NVML_COUNT=2 check "the second of two GPUs" mig 'GPU 1 is in MIG mode' "Gpu=1 Memory=512M"
+check "an instance by its UUID: not either" mig 'GPU 1 is a MIG instance' "Gpu=1 Memory=512M Uuid=MIG-fake-0"
+MODE=1 FAKE_NVML_COUNT=2 check "one that is not there, with Mig=unverified" mig 'GPU 1: there is no MIG instance MIG-fake-1' Mig=unverified "Gpu=1 Memory=512M Uuid=MIG-fake-1"
+other_is_mig() { MODE=1 FAKE_NVML_MIG=1 FAKE_NVML_COUNT=2 start_daemon; }
+configure
+check "a GPU in MIG mode that no line names does no harm" other_is_mig
+check "gpushared ends" stop_daemon
+configure Mig=unverified "Gpu=1 Memory=512M Uuid=MIG-fake-0"
+with_instance() { FAKE_NVML_MIG=1 FAKE_NVML_COUNT=2 start_daemon && grep -F 'memory is not checked against the driver: GPU 1 is a MIG instance' "$TMP/log"; }
+check "with Mig=unverified one that is there is taken" with_instance
+its_uuid() { [ "$(t 20 gpusharectl run --gpu 1 --shares 20 --mem 64M -- printenv CUDA_VISIBLE_DEVICES)" = MIG-fake-0 ]; }
+check "and programs know it by its UUID" its_uuid
+check "gpushared ends" stop_daemon
+
 # A machine without any.
 NVML_OF_CONF=$TMP/nowhere.so configure MountShim=no
 none() { says libnvidia-ml.so.1; [ $? = 1 ] && lines 'init rc=12 words=gpushare has found no libnvidia-ml.so.1 of the driver.s on this machine'; }

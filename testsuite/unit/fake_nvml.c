@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -46,6 +47,8 @@ EXPORT int nvmlShutdown(void);
 EXPORT const char *nvmlErrorString(int result);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *n);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device);
+EXPORT int nvmlDeviceGetMigMode(void *device, unsigned int *current, unsigned int *pending);
+EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
 EXPORT int nvmlDeviceGetIndex(void *device, unsigned int *index);
 EXPORT int nvmlDeviceGetUUID(void *device, char *uuid, unsigned int size);
 EXPORT int nvmlDeviceGetComputeRunningProcesses(void *device, unsigned int *n,
@@ -129,6 +132,21 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
 	nvmlDeviceGetCount_v2(&n);
 	*device = (void *)(uintptr_t)index;
 	return index < n ? 0 : 2;
+}
+
+/* $FAKE_NVML_MIG: the number of the device that is in MIG mode; it has the instance MIG-fake-0. */
+int nvmlDeviceGetMigMode(void *device, unsigned int *current, unsigned int *pending)
+{
+	const char *mig = getenv("FAKE_NVML_MIG");
+
+	*current = *pending = mig && (unsigned int)(uintptr_t)device == (unsigned int)atoi(mig);
+	return 0;
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
+{
+	*device = NULL;
+	return strcmp(uuid, "MIG-fake-0") == 0 && getenv("FAKE_NVML_MIG") ? 0 : 6;
 }
 
 int nvmlDeviceGetIndex(void *device, unsigned int *index)
