@@ -5,21 +5,22 @@
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 unshare --mount true 2>/dev/null || skip_all "no mount namespace may be made here"
-need_built gpushared .libs/fake_nvml.so testsuite/e2e/bypass testsuite/e2e/bypass_rpath testsuite/e2e/bypass_runpath
+need_built gpushared .libs/fake_nvml.so testsuite/e2e/nvml_job testsuite/e2e/bypass testsuite/e2e/bypass_rpath testsuite/e2e/bypass_runpath
 
 # As a driver's package has it: libcuda.so, a link to libcuda.so.1, a link to the file. $TMP/bin has the programs.
 mkdir -p "$TMP/driver" "$TMP/bin"
 cp -L "$BUILD/src/device/emu/.libs/libcuda.so.1" "$TMP/driver/libcuda.so.580.1"
 ln -s libcuda.so.580.1 "$TMP/driver/libcuda.so.1"
 ln -s libcuda.so.1 "$TMP/driver/libcuda.so"
-cp "$BUILD"/testsuite/e2e/bypass{,_rpath,_runpath} "$TMP/bin/"
+cp "$BUILD"/testsuite/e2e/{bypass,bypass_rpath,bypass_runpath,nvml_job} "$TMP/bin/"
+NVML=$BUILD/.libs/fake_nvml.so
 DRIVER_DIR=$TMP/driver
 BIN=$TMP/bin
 # What NVML would list: the test writes it.
 export FAKE_NVML=$TMP/nvml
 : >"$FAKE_NVML"
 start_cluster main DRIVER="$DRIVER_DIR/libcuda.so.1" "SPANK_ARGS=timeout=10s" \
-	GPUSHARE_EXTRA="MemoryParameters=check=1s,nvml=$BUILD/.libs/fake_nvml.so"
+	GPUSHARE_EXTRA="MemoryParameters=check=1s,nvml=$NVML"
 LOG=$D/log/gpushared.log
 MOUNTS=$D/run/gpushared.mounts
 
@@ -61,6 +62,16 @@ check "su -: the same" nothing "env -i su -s /bin/sh - nobody -c '$BIN/bypass_ru
 check "GPUSHARE_ variables unset" managed "env -u GPUSHARE_JOB_ID -u GPUSHARE_STEP_ID -u GPUSHARE_GPU -u GPUSHARE_SOCKET $BIN/bypass_rpath 512"
 check "a mount namespace of the program's own" managed "env -i unshare -m $BIN/bypass_rpath 512"
 check "a user namespace of its own, too" managed "unshare -rm env -i $BIN/bypass_rpath 512"
+
+# NVML, by the path that gpushared was told: a job of shares sees its part, with whatever environment, one without sees the whole GPU.
+export FAKE_NVML_DEVICE="$((80 << 30)) $((70 << 30))"
+sees() { # MEMORY SBATCH-OPTION...
+	local total=$1 options=("${@:2}")
+	job_says "^memory rc=0 total=$total " "${options[@]}" -- "env -i FAKE_NVML=$FAKE_NVML FAKE_NVML_DEVICE='$FAKE_NVML_DEVICE' $BIN/nvml_job $NVML"
+}
+check "NVML in a job of shares has the job's memory" sees 256 --gres=gpushare:25
+check "in a job without it has the GPU's" sees 81920
+check "and on the node as well" eval "t 10 '$BIN/nvml_job' '$NVML' | grep '^memory rc=0 total=81920 '"
 
 # As a user, who owns nothing of this.
 as_user() {

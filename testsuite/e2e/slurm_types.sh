@@ -59,6 +59,14 @@ check "shares without GPUs in gres/gpu: named" says 'needs its GPUs in gres/gpu'
 check "and not reported" without 'Gres Name=gpushare' 's/Gres=gpu:[^ ]*/Gres=gpushare:100/'
 check "shares for one GPU of two: named" says 'every GPU of a node has some' 's/,gpushare:h100:100//'
 check "shares of a type that no GPU has: named" says 'no GPU of type l40' 's/gpushare:h100/gpushare:l40/'
+# A GPU in MIG mode, as AutoDetect=nvml and as a gres.conf by hand list its instances.
+mkdir -p "$D/dev/nvidia-caps" && ln -sf /dev/null "$D/dev/nvidia-caps/nvidia-cap21"
+INSTANCE="s#^Name=gpu Type=h100 .*#Name=gpu Type=h100 MultipleFiles=$D/dev/gpu1,$D/dev/nvidia-caps/nvidia-cap21#"
+check "a MIG instance among the GPUs: named" says 'is a MIG instance, and shares are of whole GPUs' '' "$INSTANCE"
+check "and not reported" without 'Gres Name=gpushare' '' "$INSTANCE"
+printf 'Mig=unverified\nNodeType=any Nodes=n1 Memory=1G\n' >"$TMP/odd/gpushare.conf"
+check "with Mig=unverified in gpushare.conf it is taken" says 'Gres Name=gpushare Type=h100 Count=100' '' "$INSTANCE"
+rm "$TMP/odd/gpushare.conf"
 # starts_with SED-COMMAND: another slurmctld, of a changed slurm.conf and a state of its own.
 starts_with() {
 	local rc

@@ -234,17 +234,23 @@ test_format() {
 }
 
 test_glibc() {
-	local shim=$work/build/src/device/shim/.libs/libcuda.so.1
+	local shim=$work/build/src/device/shim/.libs/libcuda.so.1 nvml=$work/build/src/device/shim/.libs/libnvidia-ml.so.1
 	tree
 	mkdir -p "${shim%/*}"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
+	cp "$shim" "$nvml"
 	good
 	# quick_exit is there since 2.10, getrandom since 2.25.
 	put a.c '#include <stdlib.h>\n#include <sys/random.h>\nint a(int x)\n{\n\tif (getrandom(\&x, 1, 0) < 0)\n\t\tquick_exit(1);\n\treturn x;\n}'
 	sed -i 's/\\&/\&/' "$work/a.c"
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
-	bad "needs getrandom of glibc 2.25"
+	bad "libcuda.so.1 needs getrandom of glibc 2.25"
+	mv "$shim" "$nvml"
+	put a.c 'int a(int x)\n{\n\treturn x;\n}'
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
+	bad "libnvidia-ml.so.1 needs getrandom of glibc 2.25"
+	cp "$shim" "$nvml"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"

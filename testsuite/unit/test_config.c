@@ -420,18 +420,49 @@ static void files(void **state)
 	assert_non_null(strstr(err.text, "cannot open: No such file"));
 }
 
+/* An instance is refused as a whole, or by a name that nobody takes for a GPU's. */
+static void instances(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c;
+
+	(void)state;
+	assert_null(parse("Gpu=0 Memory=1G Uuid=MIG-1\n", &err));
+	assert_non_null(
+		strstr(err.text, "GPU 0 is a MIG instance, and gpushare shares whole GPUs"));
+	assert_null(parse("Gpu=0 Memory=1G File=/dev/nvidia-caps/nvidia-cap21\n", &err));
+	assert_non_null(strstr(err.text, "GPU 0 is a MIG instance"));
+	assert_null(parse("Mig=unverified\nGpu=0 Memory=1G File=/dev/nvidia-caps/nvidia-cap21\n",
+			  &err));
+	assert_non_null(strstr(err.text, "its line needs Uuid=MIG-..."));
+	assert_null(parse("Mig=unverified\nGpu=0 Memory=1G Uuid=GPU-1 "
+			  "File=/dev/nvidia-caps/nvidia-cap21\n",
+			  &err));
+	assert_non_null(strstr(err.text, "its line needs Uuid=MIG-..."));
+	assert_null(parse("Gpu=0 Memory=1G Uuid=0\n", &err));
+	assert_non_null(strstr(err.text, "t.conf:1: Uuid: '0' is none"));
+	assert_null(parse("Gpu=0 Memory=1G Uuid=GPU-1 Uuid=GPU-1\n", &err));
+	assert_null(parse(GPU "Mig=yes\n", &err));
+	/* The key may come behind the line. */
+	c = parse("Gpu=0 Memory=1G Uuid=MIG-1\nMig=unverified\n", &err);
+	assert_non_null(c);
+	assert_string_equal(c->gpu[0].uuid, "MIG-1");
+	assert_true(gs_config_is_instance(&c->gpu[0]));
+	gs_config_free(c);
+	c = parse("Gpu=0 Memory=1G File=/dev/nvidia0 Uuid=GPU-1\n", &err);
+	assert_non_null(c);
+	assert_false(gs_config_is_instance(&c->gpu[0]));
+	gs_config_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(classes),
-		cmocka_unit_test(qos_and_tiers),
-		cmocka_unit_test(isolation),
-		cmocka_unit_test(defaults),
-		cmocka_unit_test(a_file_of_an_older_gpushare),
-		cmocka_unit_test(everything),
-		cmocka_unit_test(bad_lines_are_named),
-		cmocka_unit_test(sizes_are_bounded),
-		cmocka_unit_test(files),
+		cmocka_unit_test(instances),         cmocka_unit_test(classes),
+		cmocka_unit_test(qos_and_tiers),     cmocka_unit_test(isolation),
+		cmocka_unit_test(defaults),          cmocka_unit_test(a_file_of_an_older_gpushare),
+		cmocka_unit_test(everything),        cmocka_unit_test(bad_lines_are_named),
+		cmocka_unit_test(sizes_are_bounded), cmocka_unit_test(files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

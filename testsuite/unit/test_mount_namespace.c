@@ -46,9 +46,9 @@ static int setup(void **state)
 	snprintf(folder, sizeof(folder), "%s/gpushared.mounts", root);
 	snprintf(sock, sizeof(sock), "%s/gpushared.sock", root);
 	assert_int_equal(mkdir(folder, 0755), 0);
-	put("shim", "shim", plan.shim);
+	put("shim", "shim", plan.ours[GS_MOUNT_CUDA]);
 	put("driver", "driver", plan.driver);
-	strcpy(plan.cover[0], plan.driver);
+	strcpy(plan.cover[0].path, plan.driver);
 	plan.ncover = 1;
 	return 0;
 }

@@ -11,6 +11,7 @@
 	OLD	pthread_cond_clockwait, GLIBC_2.30
 	OLD	pthread_condattr_setclock, GLIBC_2.3.3
 	OLD	pthread_create, GLIBC_2.2.5
+	OLD	pthread_once, GLIBC_2.2.5
 	OLD	pthread_rwlock_destroy, GLIBC_2.2.5
 	OLD	pthread_rwlock_init, GLIBC_2.2.5
 	OLD	pthread_rwlock_rdlock, GLIBC_2.2.5

@@ -13,55 +13,11 @@
 
 #include "device/shim/base/stack_words.h"
 #include "device/shim/base/operations.h"
+#include "common/forward.inc"
 
 	.text
 
-/* Save and restore every register that can carry an argument. */
-	.macro SAVE_ARGS
-	movq	%rdi, -16(%rbp)
-	movq	%rsi, -24(%rbp)
-	movq	%rdx, -32(%rbp)
-	movq	%rcx, -40(%rbp)
-	movq	%r8, -48(%rbp)
-	movq	%r9, -56(%rbp)
-	movups	%xmm0, -80(%rbp)
-	movups	%xmm1, -96(%rbp)
-	movups	%xmm2, -112(%rbp)
-	movups	%xmm3, -128(%rbp)
-	.endm
-	.macro RESTORE_ARGS
-	movq	-16(%rbp), %rdi
-	movq	-24(%rbp), %rsi
-	movq	-32(%rbp), %rdx
-	movq	-40(%rbp), %rcx
-	movq	-48(%rbp), %r8
-	movq	-56(%rbp), %r9
-	movups	-80(%rbp), %xmm0
-	movups	-96(%rbp), %xmm1
-	movups	-112(%rbp), %xmm2
-	movups	-128(%rbp), %xmm3
-	.endm
-
-/* %r11: the entry's number.  Finds the driver's function and jumps there. */
-	.type	shim_first_call, @function
-shim_first_call:
-	.cfi_startproc
-	pushq	%rbp
-	.cfi_def_cfa_offset 16
-	.cfi_offset %rbp, -16
-	movq	%rsp, %rbp
-	.cfi_def_cfa_register %rbp
-	subq	$128, %rsp
-	SAVE_ARGS
-	movl	%r11d, %edi
-	call	shim_real
-	movq	%rax, %r11
-	RESTORE_ARGS
-	leave
-	.cfi_def_cfa %rsp, 8
-	jmp	*%r11
-	.cfi_endproc
-	.size	shim_first_call, .-shim_first_call
+	FIRST_CALL shim_first_call, shim_real
 
 /* %r11: the entry's number.  Counts the call, which may wait for that, and jumps there. */
 	.type	shim_counted_call, @function
@@ -123,21 +79,8 @@ shim_barrier_call:
 	.cfi_endproc
 	.size	shim_barrier_call, .-shim_barrier_call
 
-	.macro SYMBOL name
-	.globl	\name
-	.type	\name, @function
-\name:
-	.endm
-
 	.macro FORWARD_SAFE name
-	SYMBOL	\name
-	movq	shim_slot + 8 * number(%rip), %rax
-	testq	%rax, %rax
-	jz	1f
-	jmp	*%rax
-1:	movl	$number, %r11d
-	jmp	shim_first_call
-	.size	\name, .-\name
+	JUMP	\name, shim_slot, shim_first_call
 	.endm
 	.macro FORWARD_QUEUES name
 	SYMBOL	\name

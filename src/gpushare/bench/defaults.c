@@ -79,8 +79,8 @@ static const char *usual_place(void)
 	/* Of those that are patterns none is a file's name: a compatibility package is for who asks
 	 * for it. */
 	static const char *const places[] = {
-#define DRIVER_PLACE(pattern) pattern,
-#include "gpushare/mount/places.def"
+#define DRIVER_PLACE(folder) folder "/" LIBRARY,
+#include "common/driver_places.def"
 #undef DRIVER_PLACE
 	};
 

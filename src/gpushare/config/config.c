@@ -83,3 +83,9 @@ const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32
 			return &config->gpu[i];
 	return NULL;
 }
+
+int gs_config_is_instance(const struct gs_config_gpu *gpu)
+{
+	return (gpu->uuid && strncmp(gpu->uuid, "MIG-", 4) == 0) ||
+	       (gpu->file && strstr(gpu->file, "nvidia-cap"));
+}

@@ -44,6 +44,7 @@ struct gs_config_gpu {
 	uint32_t shares; /* a whole GPU, default 100 */
 	uint64_t memory; /* bytes that may be reserved in all */
 	char *file;      /* device file, for hwloc and for people; NULL: none */
+	char *uuid;      /* GPU-... or MIG-...; NULL: that of the file */
 	char *policy;    /* NULL: that of the Policy key */
 };
 
@@ -100,6 +101,7 @@ struct gs_config_node_type {
 #define KEY_ISOLATION(field) int field;  /* enum gs_isolation */
 #define KEY_CPU(field) int field;        /* -1: none */
 #define KEY_UNMANAGED(field) int field;  /* 1: kill */
+#define KEY_MIG(field) int field;        /* 1: unverified */
 #define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
 #define KEY_MACHINE(field) int field;    /* enum gs_machine_code of proto/msg.h */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
@@ -150,6 +152,7 @@ struct gs_config {
 #undef KEY_ARBITER
 #undef KEY_MOUNT
 #undef KEY_UNMANAGED
+#undef KEY_MIG
 
 /* The word for it in the file. */
 const char *gs_isolation_name(int isolation);
@@ -196,5 +199,8 @@ int gs_config_has_above(const struct gs_config *config, uint32_t class, int32_t 
 
 /* The GPU of that index; NULL if there is none. */
 const struct gs_config_gpu *gs_config_gpu(const struct gs_config *config, uint32_t index);
+
+/* Is it an instance of a GPU in MIG mode, by its UUID or its device file? */
+int gs_config_is_instance(const struct gs_config_gpu *gpu);
 
 #endif

@@ -38,6 +38,7 @@ enum key_type {
 	TYPE_QUEUE,
 	TYPE_MOUNT,
 	TYPE_UNMANAGED,
+	TYPE_MIG,
 	TYPE_OVERDUE,
 	TYPE_CPU,
 	TYPE_ARBITER,
@@ -248,6 +249,7 @@ static const char *const machine_names[GS_MACHINE_COUNT] = GS_MACHINE_WORDS;
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const mount_names[] = { "step", "node", "no" };
 static const char *const unmanaged_names[] = { "log", "kill" };
+static const char *const mig_names[] = { "no", "unverified" };
 static const char *const suspend_names[] = { "keep", "checkpoint" };
 
 static int set_count(uint32_t *field, const char *value, struct gs_error *err)
@@ -333,6 +335,8 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 		return set_word(field, value, mount_names, GS_MOUNT_NO + 1, err);
 	case TYPE_UNMANAGED:
 		return set_word(field, value, unmanaged_names, 2, err);
+	case TYPE_MIG:
+		return set_word(field, value, mig_names, 2, err);
 	case TYPE_OVERDUE:
 		return set_word(field, value, overdue_names, 2, err);
 	case TYPE_QUEUE:

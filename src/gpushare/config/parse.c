@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "common/units.h"
+#include "common/nvidia.h"
 #include "gpushare/config/config.h"
 #include "gpushare/config/key.h"
 #include "gpushare/config/parse.h"
@@ -60,6 +61,20 @@ static void strip_comment(char *line)
 		}
 }
 
+/* As NVML and nvidia-smi -L write it. */
+static int set_uuid(struct gs_config_gpu *gpu, const char *value, struct gs_error *err)
+{
+	if (gpu->uuid)
+		return gs_fail(err, "Uuid is given twice");
+	if ((strncmp(value, "GPU-", 4) != 0 && strncmp(value, "MIG-", 4) != 0) ||
+	    strlen(value) >= GS_NVIDIA_TEXT_MAX)
+		return gs_fail(err,
+			       "Uuid: '%.60s' is none: GPU-... or MIG-..., as nvidia-smi -L has it",
+			       value);
+	gpu->uuid = strdup(value);
+	return gpu->uuid ? 0 : gs_fail(err, "no memory");
+}
+
 static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char *value,
 			 struct gs_error *err)
 {
@@ -83,8 +98,11 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 			return gs_fail(err, "Policy is given twice");
 		return gs_key_policy(&gpu->policy, value, err);
 	}
+	if (strcasecmp(name, "Uuid") == 0)
+		return set_uuid(gpu, value, err);
 	if (strcasecmp(name, "File") != 0)
-		return gs_fail(err, "a Gpu line has no '%.40s': Memory, Shares, File and Policy",
+		return gs_fail(err,
+			       "a Gpu line has no '%.40s': Memory, Shares, File, Uuid and Policy",
 			       name);
 	if (gpu->file)
 		return gs_fail(err, "File is given twice");
@@ -94,7 +112,7 @@ static int set_gpu_field(struct gs_config_gpu *gpu, const char *name, const char
 	return gpu->file ? 0 : gs_fail(err, "no memory");
 }
 
-/* Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0] [Policy=frs] */
+/* Gpu=0 Memory=1G [Shares=100] [File=/dev/nvidia0] [Uuid=GPU-...] [Policy=frs] */
 static int parse_gpu(struct gs_config *config, char *rest, struct gs_error *err)
 {
 	struct gs_config_gpu *gpu = &config->gpu[config->ngpu];
@@ -323,6 +341,27 @@ static void derive(const struct parser *p)
 		p->config->overlap_ns = MPS_LEAD_NS;
 }
 
+/* Instances are refused as a whole, or named so that nobody can take one for a GPU. */
+static int check_instances(const struct gs_config *config, const char *name, struct gs_error *err)
+{
+	for (size_t i = 0; i < config->ngpu; i++) {
+		const struct gs_config_gpu *gpu = &config->gpu[i];
+
+		if (!gs_config_is_instance(gpu))
+			continue;
+		if (!config->mig)
+			return gs_fail(
+				err,
+				"%.80s: GPU %u is a MIG instance, and gpushare shares whole GPUs; Mig=unverified takes it, untried",
+				name, gpu->index);
+		if (!gpu->uuid || strncmp(gpu->uuid, "MIG-", 4) != 0)
+			return gs_fail(
+				err, "%.80s: GPU %u is a MIG instance: its line needs Uuid=MIG-...",
+				name, gpu->index);
+	}
+	return 0;
+}
+
 struct gs_config *gs_config_parse(const char *name, const char *text, size_t len,
 				  struct gs_error *err)
 {
@@ -348,6 +387,8 @@ struct gs_config *gs_config_parse(const char *name, const char *text, size_t len
 		gs_fail(err, "%.80s:1: no Gpu= line and no NodeType= line", name);
 		goto fail;
 	}
+	if (check_instances(p.config, name, err) < 0)
+		goto fail;
 	derive(&p);
 	return p.config;
 fail:

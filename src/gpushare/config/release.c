@@ -12,6 +12,7 @@ void gs_config_free(struct gs_config *config)
 	gs_key_release(config);
 	for (size_t i = 0; i < config->ngpu; i++) {
 		free(config->gpu[i].file);
+		free(config->gpu[i].uuid);
 		free(config->gpu[i].policy);
 	}
 	for (size_t i = 0; i < config->nclass; i++) {

@@ -299,13 +299,13 @@ static void check_plan(struct gs_check *c)
 			"%s/plan is not there: in jobs the shim does not take the driver's place",
 			folder);
 	for (size_t i = 0; rc == 1 && i < plan.ncover; i++)
-		if (realpath(plan.cover[i], file))
+		if (realpath(plan.cover[i].path, file))
 			gs_check_add(c, GS_GOOD, "mounts", NULL,
-				     "in jobs the shim takes the place of %s", plan.cover[i]);
+				     "in jobs the shim takes the place of %s", plan.cover[i].path);
 		else
 			gs_check_add(c, GS_DOUBT, "mounts",
 				     "reload gpushared, which looks for drivers anew",
-				     "%s is not there any more", plan.cover[i]);
+				     "%s is not there any more", plan.cover[i].path);
 }
 
 void gs_check_node(struct gs_check *c)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/gpus.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,7 +90,12 @@ int gs_devices_init(struct gs_daemon *d, int news_fd, struct gs_error *err)
 		struct gs_nvidia nvidia;
 
 		dev->index = c->index;
+		if (c->uuid)
+			snprintf(dev->uuid, sizeof(dev->uuid), "%s", c->uuid);
 		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, c->file, &nvidia) == 0) {
+			if (c->uuid && *nvidia.uuid && strcmp(c->uuid, nvidia.uuid) != 0)
+				return gs_fail(err, "GPU %u: %s is %s, and not Uuid=%s", c->index,
+					       c->file, nvidia.uuid, c->uuid);
 			memcpy(dev->uuid, nvidia.uuid, sizeof(dev->uuid));
 			gs_dmem_device(dev, d->config, nvidia.pci);
 		}

@@ -27,6 +27,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_history.h"
 #include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/daemon/memory/mig.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/options.h"
 #include "gpushare/daemon/requests/mount_plan.h"
@@ -62,7 +63,7 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	if (gs_server_listen(d, err) < 0 || gs_user_key_init(d->config->socket, err) < 0)
 		return -1;
 	gs_mount_plan_update(d->config); /* before MPS, which must get the driver's own file */
-	if (gs_loop_init(d, config_path, err) < 0 ||
+	if (gs_mig_check(d->config, err) < 0 || gs_loop_init(d, config_path, err) < 0 ||
 	    gs_devices_init(d, gs_loop_news_fd(d), err) < 0 || gs_mps_start(d, err) < 0 ||
 	    gs_pid_file_write(d->config->pid_file, err) < 0)
 		return -1;

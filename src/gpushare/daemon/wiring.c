@@ -13,6 +13,7 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/requests/query.h"
+#include "gpushare/daemon/requests/step_figures.h"
 #include "gpushare/daemon/history/record.h"
 #include "gpushare/daemon/requests/register.h"
 #include "gpushare/daemon/requests/where.h"
@@ -44,6 +45,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_SUSPEND] = gs_on_suspend,
 	[GS_MSG_CLASS_POLICY] = gs_on_class_policy,
 	[GS_MSG_WHERE] = gs_on_where,
+	[GS_MSG_FIGURES] = gs_on_figures,
 };
 
 static const struct gs_memory_relief relief = { gs_checkpoint_step, gs_checkpoint_why };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Covering drivers by the shim; see cover.h. */
+/* Covering drivers by libraries of ours; see cover.h. */
 #define _GNU_SOURCE
 #include "gpushare/mount/cover.h"
 
@@ -41,8 +41,8 @@ static int write_file(const char *path, uid_t uid, mode_t mode, const char *text
 	return fclose(f) == 0 && !bad ? 0 : gs_fail_errno(err, "cannot write %s", path);
 }
 
-/* real/<file> becomes the driver, and the driver's own path the shim. */
-static int cover_file(const char *file, const char *shim, const char *folder, struct gs_error *err)
+/* real/<file> becomes the driver, and the driver's own path our library. */
+static int cover_file(const char *file, const char *ours, const char *folder, struct gs_error *err)
 {
 	char real[2 * PATH_MAX], opened[32];
 	int fd, at, rc;
@@ -61,8 +61,8 @@ static int cover_file(const char *file, const char *shim, const char *folder, st
 	rc = mount(opened, real, NULL, MS_BIND, NULL);
 	if (rc < 0)
 		gs_fail_errno(err, "cannot keep %s", file);
-	else if ((rc = mount(shim, file, NULL, MS_BIND, NULL)) < 0)
-		gs_fail_errno(err, "cannot put %s in the place of %s", shim, file);
+	else if ((rc = mount(ours, file, NULL, MS_BIND, NULL)) < 0)
+		gs_fail_errno(err, "cannot put %s in the place of %s", ours, file);
 	close(fd);
 	return rc;
 }
@@ -80,19 +80,29 @@ static int make_job_folder(const char *folder, const char *socket, struct gs_err
 	return write_file(path, (uid_t)-1, 0644, socket, err);
 }
 
-static int link_driver(const char *folder, const char *file, struct gs_error *err)
+static int make_link(const char *target, const char *path, struct gs_error *err)
 {
-	char path[PATH_MAX], target[PATH_MAX + 8];
+	return symlink(target, path) == 0 ? 0 : gs_fail_errno(err, "cannot make %s", path);
+}
 
-	snprintf(path, sizeof(path), "%s/job/driver", folder);
-	snprintf(target, sizeof(target), "real%s", file);
-	if (symlink(target, path) < 0)
-		return gs_fail_errno(err, "cannot make %s", path);
+/* lib/<name> leads to the file that the first of the library's covered paths was. */
+static int link_library(const char *folder, enum gs_mount_library library, const char *file,
+			struct gs_error *err)
+{
+	static const char *const names[GS_MOUNT_LIBRARIES] = GS_MOUNT_NAMES;
+	char path[PATH_MAX], target[PATH_MAX + 16];
+
 	snprintf(path, sizeof(path), "%s/job/lib", folder);
-	if (mkdir(path, 0755) < 0)
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return gs_fail_errno(err, "cannot make %s", path);
-	snprintf(path, sizeof(path), "%s/job/lib/libcuda.so.1", folder);
-	return symlink("../driver", path) == 0 ? 0 : gs_fail_errno(err, "cannot make %s", path);
+	snprintf(path, sizeof(path), "%s/job/lib/%s", folder, names[library]);
+	snprintf(target, sizeof(target), "../real%s", file);
+	if (make_link(target, path, err) < 0)
+		return -1;
+	if (library != GS_MOUNT_CUDA)
+		return 0;
+	snprintf(path, sizeof(path), "%s/job/driver", folder);
+	return make_link(target + 3, path, err);
 }
 
 static int note_covered(const char *folder, const char *file, struct gs_error *err)
@@ -110,23 +120,27 @@ static int note_covered(const char *folder, const char *file, struct gs_error *e
 static int cover_all(const struct gs_mount_plan *plan, const char *folder, const char *socket,
 		     struct gs_error *err)
 {
-	char shim[PATH_MAX], file[PATH_MAX];
-	int linked = 0;
+	char ours[GS_MOUNT_LIBRARIES][PATH_MAX], file[PATH_MAX];
+	int linked[GS_MOUNT_LIBRARIES] = { 0 };
 
-	if (!realpath(plan->shim, shim))
-		return gs_fail_errno(err, "no shim: %s", plan->shim);
+	for (int i = 0; i < GS_MOUNT_LIBRARIES; i++)
+		if (*plan->ours[i] && !realpath(plan->ours[i], ours[i]))
+			return gs_fail_errno(err, "no shim: %s", plan->ours[i]);
 	if (make_job_folder(folder, socket, err) < 0)
 		return -1;
 	for (size_t i = 0; i < plan->ncover; i++) {
-		if (!realpath(plan->cover[i], file))
+		enum gs_mount_library library = plan->cover[i].library;
+
+		if (!*plan->ours[library] || !realpath(plan->cover[i].path, file))
 			continue; /* removed since gpushared looked */
-		if (!linked && link_driver(folder, file, err) < 0)
+		if (!linked[library] && link_library(folder, library, file, err) < 0)
 			return -1;
-		linked = 1;
-		if (note_covered(folder, file, err) < 0 || cover_file(file, shim, folder, err) < 0)
+		linked[library] = 1;
+		if (note_covered(folder, file, err) < 0 ||
+		    cover_file(file, ours[library], folder, err) < 0)
 			return -1;
 	}
-	return linked ? 0 : gs_fail(err, "the driver %s is gone", plan->driver);
+	return linked[GS_MOUNT_CUDA] ? 0 : gs_fail(err, "the driver %s is gone", plan->driver);
 }
 
 int gs_mount_cover(const struct gs_mount_plan *plan, const char *folder, const char *socket,
@@ -142,8 +156,13 @@ int gs_mount_is_covered(const struct gs_mount_plan *plan, const char *path)
 {
 	struct stat a, b;
 
-	return stat(path, &a) == 0 && stat(plan->shim, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	if (stat(path, &a) < 0)
+		return 0;
+	for (int i = 0; i < GS_MOUNT_LIBRARIES; i++)
+		if (*plan->ours[i] && stat(plan->ours[i], &b) == 0 && a.st_dev == b.st_dev &&
+		    a.st_ino == b.st_ino)
+			return 1;
+	return 0;
 }
 
 static int all_covered(const struct gs_mount_plan *plan, const char *folder)
@@ -154,7 +173,8 @@ static int all_covered(const struct gs_mount_plan *plan, const char *folder)
 	if (access(path, F_OK) < 0)
 		return 0;
 	for (size_t i = 0; i < plan->ncover; i++)
-		if (!gs_mount_is_covered(plan, plan->cover[i]))
+		if (*plan->ours[plan->cover[i].library] &&
+		    !gs_mount_is_covered(plan, plan->cover[i].path))
 			return 0;
 	return 1;
 }

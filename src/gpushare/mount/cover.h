@@ -11,7 +11,8 @@
  *	socket		the path of gpushared's socket
  *	job		which job it is, as variables, "A=B" lines; there if the job has shares
  *	node		there if the drivers are covered on the whole node: who has no job asks
- *	lib		a folder for LD_LIBRARY_PATH, with the driver under its usual name
+ *	lib		a folder for LD_LIBRARY_PATH, with the driver's libraries under their usual
+ *			names
  *	covered		the covered files, one a line
  *	environment	the other variables that gpushared gives its processes; its user's
  */
@@ -39,7 +40,7 @@ int gs_mount_cover_node(const struct gs_mount_plan *plan, const char *folder, co
 /* Take it away again, if it is there.  0, or -1 with the reason. */
 int gs_mount_uncover_node(const char *folder, struct gs_error *err);
 
-/* Does that path lead to the shim? */
+/* Does that path lead to the shim, or to the NVML of jobs? */
 int gs_mount_is_covered(const struct gs_mount_plan *plan, const char *path);
 
 /* Write the files `job` and, for that user only, `environment`; 0, or -1 with the reason. */

@@ -13,6 +13,10 @@
 #define FOLDER_SUFFIX ".mounts"
 #define FILE_NAME "plan"
 
+/* The plan's words for a library of ours, and for a file whose place it takes. */
+static const char *const words_ours[GS_MOUNT_LIBRARIES] = { "shim", "nvml" };
+static const char *const words_cover[GS_MOUNT_LIBRARIES] = { "cover", "cover_nvml" };
+
 int gs_mount_folder(const char *socket, char *folder, size_t size)
 {
 	size_t length = strlen(socket), suffix = strlen(SOCKET_SUFFIX);
@@ -50,10 +54,14 @@ int gs_mount_plan_write(const char *folder, const struct gs_mount_plan *plan, st
 	f = fopen(fresh, "we");
 	if (!f)
 		return gs_fail_errno(err, "cannot write %s", fresh);
-	fprintf(f, "shim %s\ndriver %s\nlibrary_path %d\n", plan->shim, plan->driver,
-		plan->library_path);
+	for (int i = 0; i < GS_MOUNT_LIBRARIES; i++)
+		if (*plan->ours[i])
+			fprintf(f, "%s %s\n", words_ours[i], plan->ours[i]);
+	fprintf(f, "driver %s\nlibrary_path %d\n", plan->driver, plan->library_path);
 	for (size_t i = 0; i < plan->ncover; i++)
-		fprintf(f, "cover %s\n", plan->cover[i]);
+		if (*plan->ours[plan->cover[i].library])
+			fprintf(f, "%s %s\n", words_cover[plan->cover[i].library],
+				plan->cover[i].path);
 	bad = fchmod(fileno(f), 0644) < 0 || ferror(f);
 	if (fclose(f) != 0 || bad || rename(fresh, path) < 0) {
 		gs_fail_errno(err, "cannot write %s", path);
@@ -90,17 +98,21 @@ static int take_line(struct gs_mount_plan *plan, char *line)
 	if (!value)
 		return -1;
 	*value++ = '\0';
-	if (strcmp(line, "shim") == 0)
-		return take_path(plan->shim, value);
 	if (strcmp(line, "driver") == 0)
 		return take_path(plan->driver, value);
 	if (strcmp(line, "library_path") == 0) {
 		plan->library_path = value[0] == '1';
 		return 0;
 	}
-	if (strcmp(line, "cover") != 0 || plan->ncover == GS_MOUNT_COVERS_MAX)
-		return -1;
-	return take_path(plan->cover[plan->ncover++], value);
+	for (int i = 0; i < GS_MOUNT_LIBRARIES; i++) {
+		if (strcmp(line, words_ours[i]) == 0)
+			return take_path(plan->ours[i], value);
+		if (strcmp(line, words_cover[i]) != 0 || plan->ncover == GS_MOUNT_COVERS_MAX)
+			continue;
+		plan->cover[plan->ncover].library = i;
+		return take_path(plan->cover[plan->ncover++].path, value);
+	}
+	return -1;
 }
 
 int gs_mount_plan_read(const char *folder, struct gs_mount_plan *plan, struct gs_error *err)
@@ -126,7 +138,7 @@ int gs_mount_plan_read(const char *folder, struct gs_mount_plan *plan, struct gs
 	while (!bad && fgets(line, sizeof(line), f))
 		bad = take_line(plan, line) < 0;
 	fclose(f);
-	if (bad || !*plan->shim || !*plan->driver || !plan->ncover)
+	if (bad || !*plan->ours[GS_MOUNT_CUDA] || !*plan->driver || !plan->ncover)
 		return gs_fail(err, "%s is not what gpushared writes", path);
 	return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which files the shim takes the place of on this node.  gpushared writes the
- * plan when it starts and when it reloads; whoever starts a job's processes reads it.
+ * Which files of this node's driver the shim, and the NVML of jobs, take the place of.  gpushared
+ * writes the plan when it starts and when it reloads; whoever starts a job's processes reads it.
  * It is a file, and no answer of gpushared's, so that it holds while gpushared is away.
  */
 #ifndef GPUSHARE_MOUNT_PLAN_H
@@ -12,13 +12,27 @@
 #include "common/error.h"
 
 #define GS_MOUNT_PATH_MAX 256
-#define GS_MOUNT_COVERS_MAX 16
+#define GS_MOUNT_COVERS_MAX 32
+
+/* The libraries of the driver that have one of ours in their place. */
+enum gs_mount_library { GS_MOUNT_CUDA, GS_MOUNT_NVML, GS_MOUNT_LIBRARIES };
+#define GS_MOUNT_NAMES \
+	{ \
+		"libcuda.so.1", "libnvidia-ml.so.1" \
+	} /* in that order */
+
+struct gs_mount_file {
+	enum gs_mount_library library;
+	char path[GS_MOUNT_PATH_MAX];
+};
 
 struct gs_mount_plan {
-	char shim[GS_MOUNT_PATH_MAX];   /* its libcuda.so.1 */
-	char driver[GS_MOUNT_PATH_MAX]; /* the libcuda.so.1 below it where a program does not say
-					   which; one of cover */
-	char cover[GS_MOUNT_COVERS_MAX][GS_MOUNT_PATH_MAX]; /* paths of drivers, links included */
+	char ours[GS_MOUNT_LIBRARIES][GS_MOUNT_PATH_MAX]; /* the shim's libcuda.so.1 and the NVML
+							     of jobs; "": jobs keep the driver's,
+							     whatever cover has of it */
+	char driver[GS_MOUNT_PATH_MAX]; /* the libcuda.so.1 below the shim where a program does not
+					   say which; one of cover */
+	struct gs_mount_file cover[GS_MOUNT_COVERS_MAX]; /* paths of drivers, links included */
 	size_t ncover;
 	int library_path; /* 1: the loader does not find the driver by itself, so LD_LIBRARY_PATH
 			     has to lead to the shim */

@@ -70,6 +70,12 @@ struct gs_untracked {
 #define GS_UNTRACKED_MAX \
 	(sizeof(((struct gs_msg_untracked *)NULL)->kernel) / sizeof(struct gs_untracked))
 
+/* Of GS_MSG_STEP_FIGURES. */
+#define GS_FIGURES_PIDS_MAX (sizeof(((struct gs_msg_step_figures *)NULL)->pid) / sizeof(uint32_t))
+
+/* WHERE.driver: which library's descriptor is asked for. */
+enum gs_where { GS_WHERE_STEP, GS_WHERE_CUDA, GS_WHERE_NVML };
+
 /* GS_MSG_QUERY.what */
 enum gs_query {
 	GS_QUERY_STATUS,

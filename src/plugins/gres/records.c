@@ -17,6 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpushare/config/config.h"
 #include "plugins/gres/cores.h"
 
 #define GPUS_MAX 64
@@ -139,8 +140,41 @@ static int has_shares(void *x, void *arg)
 	return r->count ? -1 : 0;
 }
 
+/* Mig=unverified of gpushare.conf; without a file that can be read it is no. */
+static int instances_may_be(void)
+{
+	char *path = get_extra_conf_path("gpushare.conf");
+	struct gs_error err;
+	struct gs_config *config = gs_config_load(path, &err);
+	int may = config && config->mig;
+
+	xfree(path);
+	gs_config_free(config);
+	return may;
+}
+
+/* Shares are of whole GPUs: an instance has no number that CUDA programs know it by. */
+static int refuse_instances(const struct parts *p)
+{
+	for (unsigned i = 0; i < p->ngpu; i++) {
+		const gres_slurmd_conf_t *r = p->gpu[i];
+
+		if (!(r->unique_id && strncmp(r->unique_id, "MIG-", 4) == 0) &&
+		    !strstr(r->file, "nvidia-cap"))
+			continue;
+		if (instances_may_be())
+			return SLURM_SUCCESS;
+		error("gpushare: the GPU at %s is a MIG instance, and shares are of whole GPUs: switch MIG mode off on this node, or give it no Gres=gpushare; Mig=unverified in gpushare.conf takes instances, untried",
+		      r->file);
+		return SLURM_ERROR;
+	}
+	return SLURM_SUCCESS;
+}
+
 static int divide_all(struct parts *p)
 {
+	if (refuse_instances(p) != SLURM_SUCCESS)
+		return SLURM_ERROR;
 	if (list_for_each (p->ours, divide, p) < 0)
 		return SLURM_ERROR;
 	for (unsigned i = 0; i < p->ngpu; i++)

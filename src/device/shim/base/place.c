@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "device/shim/base/place.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,58 +12,14 @@
 
 #include "common/clock.h"
 #include "device/shim/base/shim.h"
+#include "gpushare/client/job_folder.h"
 #include "gpushare/proto/msg.h"
 
-#define DEFAULT_SOCKET "/run/gpushare/gpushared.sock"
-/* The mount of the job's folder has this source (gpushare/mount/cover.h). */
-#define FOLDER_SOURCE " - tmpfs gpushare "
 #define PATIENCE_NS (3 * GS_NS_PER_S)
 
 static pthread_once_t found = PTHREAD_ONCE_INIT;
 static char folder[PATH_MAX]; /* the job's folder; "": there is none */
 static char socket_path[128];
-
-/* mountinfo writes blanks as \040, for example. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (; *text; text++, to++) {
-		unsigned code;
-
-		if (text[0] == '\\' && sscanf(text + 1, "%3o", &code) == 1) {
-			*to = (char)code;
-			text += 3;
-		} else {
-			*to = *text;
-		}
-	}
-	*to = '\0';
-}
-
-/* The last match counts, since it may cover an earlier one. */
-static void find_folder(void)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
-	size_t size = 0;
-
-	while (f && getline(&line, &size, f) > 0)
-		if (strstr(line, FOLDER_SOURCE) &&
-		    sscanf(line, "%*d %*d %*s %*s %4095s", folder) == 1)
-			unescape(folder);
-	free(line);
-	if (f)
-		fclose(f);
-}
-
-static FILE *open_in_folder(const char *name)
-{
-	char path[PATH_MAX + 16];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return *folder ? fopen(path, "re") : NULL;
-}
 
 /* Sets "A=B" in the environment, unless the program has set A itself. */
 static void set_line(char *line)
@@ -131,40 +86,18 @@ static void set_lines(FILE *f)
 		fclose(f);
 }
 
-/* Finds gpushared's socket: in a job's mounts the job's folder tells it, whatever the environment
- * says. */
-static void find_socket(void)
-{
-	const char *named = getenv("GPUSHARE_SOCKET");
-	FILE *f = open_in_folder("socket");
-
-	snprintf(socket_path, sizeof(socket_path), "%s", named && *named ? named : DEFAULT_SOCKET);
-	if (f && !fgets(socket_path, sizeof(socket_path), f))
-		socket_path[0] = '\0';
-	if (f)
-		fclose(f);
-}
-
-static int has(const char *name)
-{
-	char path[PATH_MAX + 16];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return access(path, F_OK) == 0;
-}
-
 static void find(void)
 {
 	const char *named = getenv("GPUSHARE_SOCKET");
 	int has_ids = getenv("GPUSHARE_JOB_ID") && getenv("GPUSHARE_STEP_ID");
 	struct gs_msg msg;
 
-	find_folder();
-	find_socket();
-	if (*folder ? !has("job") && has_ids : named && *named)
+	gs_job_folder_find(folder);
+	gs_job_folder_socket(folder, socket_path, sizeof(socket_path));
+	if (*folder ? !gs_job_folder_has(folder, "job") && has_ids : named && *named)
 		return; /* the environment says everything */
 	unsetenv("GPUSHARE_SOCKET");
-	if (*folder && !has("job") && !has("node"))
+	if (*folder && !gs_job_folder_has(folder, "job") && !gs_job_folder_has(folder, "node"))
 		return; /* there is nobody to ask */
 	if (*folder && has_ids) {
 		setenv("GPUSHARE_SOCKET", socket_path, 1);
@@ -172,8 +105,8 @@ static void find(void)
 		set_step(&msg.here);
 	} else if (*folder) {
 		/* gpushared decides, by its answer or its refusal. */
-		set_lines(open_in_folder("job"));
-		set_lines(open_in_folder("environment"));
+		set_lines(gs_job_folder_open(folder, "job"));
+		set_lines(gs_job_folder_open(folder, "environment"));
 	}
 }
 
@@ -184,19 +117,12 @@ void shim_place_find(void)
 
 int shim_place_driver(size_t n, char *path, size_t size)
 {
-	char file[PATH_MAX];
-	Dl_info info;
-
 	shim_place_find();
 	if (!*folder || n > 1)
 		return -1;
 	if (n == 1)
 		return (size_t)snprintf(path, size, "%s/driver", folder) < size ? 0 : -1;
-	/* The file from which the shim was loaded, which may be one of several. */
-	if (!dladdr((void *)(uintptr_t)shim_place_find, &info) || !info.dli_fname ||
-	    !realpath(info.dli_fname, file))
-		file[0] = '\0';
-	return (size_t)snprintf(path, size, "%s/real%s", folder, file) < size ? 0 : -1;
+	return gs_job_folder_real(folder, (void *)(uintptr_t)shim_place_find, path, size);
 }
 
 int shim_place_request_driver(struct gs_error *err)

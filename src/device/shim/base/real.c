@@ -14,13 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
+#include "gpushare/client/job_folder.h"
 
 static const char *const names[SHIM_FN_COUNT] = {
 #define ENTRY(name, kind, blocked) #name,
@@ -65,12 +65,7 @@ const char *shim_name(enum shim_fn fn)
 /* Is this path the file of the shim itself? */
 static int is_ourselves(const char *path)
 {
-	struct stat a, b;
-	Dl_info info;
-
-	return dladdr((void *)(uintptr_t)shim_real, &info) && info.dli_fname &&
-	       stat(info.dli_fname, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
+	return gs_job_folder_is_own(path, (void *)(uintptr_t)shim_real);
 }
 
 /* Opens a driver. NULL: it is not one; `why` says why, if the user should know. */
@@ -171,12 +166,9 @@ static void load_eagerly(void)
 static void *find_driver(char why[WHY_MAX])
 {
 	static const char *const places[] = {
-		"/usr/lib/x86_64-linux-gnu/libcuda.so.1",
-		"/usr/lib64/libcuda.so.1",
-		"/usr/lib/libcuda.so.1",
-		"/usr/local/nvidia/lib64/libcuda.so.1",
-		"/usr/local/nvidia/lib/libcuda.so.1",
-		"/usr/lib/wsl/lib/libcuda.so.1",
+#define DRIVER_PLACE(folder) folder "/libcuda.so.1",
+#include "common/driver_places.def"
+#undef DRIVER_PLACE
 	};
 	const char *named = getenv("GPUSHARE_DRIVER");
 	char path[2 * PATH_MAX];

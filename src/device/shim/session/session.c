@@ -175,6 +175,8 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	pthread_mutex_init(&s->requesting, NULL);
 	s->alone = !socket;
 	s->variant_min_ns = s->alone ? 0 : VARIANT_MIN_NS; /* the daemon sends its value */
+	/* Until the daemon has answered, the site may have forbidden it (MachineCode=no). */
+	s->machine_code = s->alone ? GS_MACHINE_VERIFIED : GS_MACHINE_NO;
 	s->force = force;
 	if (socket) {
 		s->absent = configured_absent();

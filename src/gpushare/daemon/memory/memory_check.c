@@ -238,9 +238,22 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 		gs_memory_check_now(c);
 }
 
+/* The helper asks by the GPUs' numbers, and instances have none. */
+static int has_instances(const struct gs_config *config)
+{
+	for (size_t i = 0; i < config->ngpu; i++)
+		if (gs_config_is_instance(&config->gpu[i])) {
+			gs_log(GS_LOG_WARN,
+			       "memory is not checked against the driver: GPU %u is a MIG instance",
+			       config->gpu[i].index);
+			return 1;
+		}
+	return 0;
+}
+
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 {
-	uint64_t every = d->config->memory_check_ns;
+	uint64_t every = has_instances(d->config) ? 0 : d->config->memory_check_ns;
 	struct timeval tv = { (time_t)(every / GS_NS_PER_S),
 			      (suseconds_t)(every % GS_NS_PER_S / 1000) };
 	struct gs_memory_check *c = every ? calloc(1, sizeof(*c)) : NULL;

@@ -86,7 +86,9 @@ static size_t append_visible(char *text, size_t size, size_t used, const struct 
 				      "CUDA_DEVICE_ORDER=PCI_BUS_ID\nCUDA_VISIBLE_DEVICES=%u\n",
 				      device->index) :
 			       used;
-	if (c->isolation == GS_ISOLATION_MPS || !counted_alike(c, device))
+	/* An instance has no index of its own. */
+	if (c->isolation == GS_ISOLATION_MPS || !counted_alike(c, device) ||
+	    strncmp(device->uuid, "MIG-", 4) == 0)
 		return append(text, size, used, "CUDA_VISIBLE_DEVICES=%s\n", device->uuid);
 	used = append(text, size, used, "CUDA_DEVICE_ORDER=PCI_BUS_ID\n");
 	if (step->info.local)

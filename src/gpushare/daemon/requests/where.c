@@ -25,7 +25,7 @@ int gs_where_env(const struct gs_daemon *d, const struct gs_step *step, char *te
 		       -1;
 }
 
-static const struct gs_step *step_of(const struct gs_connection *conn)
+const struct gs_step *gs_where_step(const struct gs_connection *conn)
 {
 	struct gs_claim claim = { .uid = conn->uid, .pid = conn->pid, .start = conn->start };
 	enum gs_refusal code;
@@ -36,7 +36,7 @@ static const struct gs_step *step_of(const struct gs_connection *conn)
 
 int gs_on_where(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
-	const struct gs_step *step = step_of(conn);
+	const struct gs_step *step = gs_where_step(conn);
 	struct gs_msg answer;
 	int driver = -1, rc;
 
@@ -51,10 +51,13 @@ int gs_on_where(struct gs_connection *conn, struct gs_msg *msg, int fd)
 			gs_log(GS_LOG_ERROR, "JobEnv is too long and was cut");
 	}
 	if (msg->where.driver) {
-		driver = open(gs_mount_driver(), O_RDONLY | O_CLOEXEC);
+		const char *library = gs_mount_driver(
+			msg->where.driver == GS_WHERE_NVML ? GS_MOUNT_NVML : GS_MOUNT_CUDA);
+
+		driver = open(library, O_RDONLY | O_CLOEXEC);
 		if (driver < 0)
 			gs_complain("%s: asks for the driver, and %s cannot be opened", conn->who,
-				    *gs_mount_driver() ? gs_mount_driver() : "none");
+				    *library ? library : "none");
 	}
 	rc = gs_connection_send(conn, &answer, driver);
 	if (driver >= 0)

@@ -14,4 +14,7 @@ gs_handler gs_on_where;
  */
 int gs_where_env(const struct gs_daemon *d, const struct gs_step *step, char *text, size_t size);
 
+/* The step that the connection's process is in; NULL: none. */
+const struct gs_step *gs_where_step(const struct gs_connection *conn);
+
 #endif

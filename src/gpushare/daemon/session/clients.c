@@ -110,6 +110,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 {
 	struct gs_step *step = conn->step;
+	uint64_t variant_min_us;
 	struct gs_msg msg;
 
 	gs_msg_init(&msg, GS_MSG_WELCOME, tag);
@@ -120,7 +121,9 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 	msg.welcome.signal = (uint32_t)conn->d->config->signal;
 	msg.welcome.machine_code = (uint32_t)conn->d->config->machine_code;
 	msg.welcome.one_context = conn->d->config->isolation == GS_ISOLATION_MPS;
-	msg.welcome.variant_min_us = (uint32_t)(conn->d->config->variant_min_ns / GS_NS_PER_US);
+	variant_min_us = conn->d->config->variant_min_ns / GS_NS_PER_US;
+	msg.welcome.variant_min_us =
+		variant_min_us < UINT32_MAX ? (uint32_t)variant_min_us : UINT32_MAX;
 	msg.welcome.untracked = 1;
 	msg.welcome.variants = 1;
 	msg.welcome.reservation = step->reservation;

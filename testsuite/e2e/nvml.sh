@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# NVML within jobs: the step's memory, its processes and its share of the GPU; the rest is the driver's. The driver is a fake one.
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_built gpushared gpusharectl testsuite/e2e/until testsuite/e2e/nvml_job .libs/fake_nvml.so src/device/shim/.libs/libnvidia-ml.so.1
+own_daemon
+# As a driver's package has it; what it lists is in a file.
+mkdir -p "$TMP/driver"
+cp "$BUILD/.libs/fake_nvml.so" "$TMP/driver/libnvidia-ml.so.580.1"
+ln -s libnvidia-ml.so.580.1 "$TMP/driver/libnvidia-ml.so.1"
+NVML=$TMP/driver/libnvidia-ml.so.1
+export FAKE_NVML=$TMP/nvml FAKE_NVML_DEVICE="$((80 << 30)) $((70 << 30))"
+: >"$FAKE_NVML"
+BIN=$BUILD/testsuite/e2e
+
+configure() { # LINE...
+	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=main Priority=10" "MemoryParameters=check=1s,nvml=${NVML_OF_CONF:-$NVML}" "$@"
+}
+run() { t 60 gpusharectl run --shares 25 --mem 128M --partition main -- "$@"; }
+# says LIBRARY [ARGUMENT...]: what NVML says in a step; lines PATTERN...: each is a line of it.
+says() { run "$BIN/nvml_job" "$@" >"$TMP/says" 2>&1; local rc=$?; cat "$TMP/says"; return $rc; }
+lines() {
+	local pattern
+	for pattern in "$@"; do grep -qE -- "^$pattern\$" "$TMP/says" || { echo "no line '$pattern'"; return 1; }; done
+}
+WHOLE='memory rc=0 total=81920 free=10240 used=71680 ms=[0-9]+'
+PART='memory rc=0 total=128 free=128 used=0 ms=[0-9]+'
+
+# Whether root, or this system's users, may make mounts decides by which way our NVML is found; MountShim=no has the other one.
+mounts_or_skip() { unshare --mount true 2>/dev/null || unshare --user --map-root-user --mount true 2>/dev/null; }
+
+configure
+check "gpushared serves" start_daemon
+whole() { t 20 "$BIN/nvml_job" "$NVML" >"$TMP/says" && cat "$TMP/says" && lines "$WHOLE" 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
+check "outside of jobs it is the driver's" whole
+outside() { t 20 "$BIN/nvml_job" "$BUILD/src/device/shim/.libs/libnvidia-ml.so.1" >"$TMP/says" && cat "$TMP/says" && lines "$WHOLE" 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
+check "and ours passes on what the driver says, which gpushared hands over" outside
+
+part() { # LIBRARY
+	echo "1 1000
+2 2000" >"$FAKE_NVML"
+	says "$1" && lines "$PART" 'memory_v2 rc=0 total=128 reserved=0 free=128 used=0' 'room rc=0 n=0:' 'v1 rc=0 n=0:' 'v2 rc=0 n=0:' 'v3 rc=0 n=0:' 'samples rc=0 n=0:' \
+		'utilization rc=0 gpu=0 memory=33 ms=[0-9]+' 'newest rc=0 limit=4711 uuid=GPU-fake-0 words=fake error' 'missing rc=13'
+}
+if mounts_or_skip; then
+	check "in a step the driver's file has its limit, none of the others' processes, no utilisation" part "$NVML"
+	check "under its other name, too" part "$TMP/driver/libnvidia-ml.so.580.1"
+else
+	note "the driver's own path was not tried: no mounts may be made here"
+fi
+check "by LD_LIBRARY_PATH the same" part libnvidia-ml.so.1
+
+# A step that computes: it is listed, and has its share and more of a GPU that is else idle.
+computing() {
+	: >"$TMP/more"
+	run sh -c "'$BIN/until' '$TMP/more' & until=\$!
+		echo \"1 1000
+\$until 4194304
+2 2000\" >'$FAKE_NVML'
+		echo pid=\$until
+		sleep 2
+		'$BIN/nvml_job' libnvidia-ml.so.1 0 3
+		$PYTHON -I -S '$SRC/testsuite/e2e/nvml_job.py' libnvidia-ml.so.1
+		rm '$TMP/more'
+		wait \$until" >"$TMP/says" 2>&1 || { cat "$TMP/says"; return 1; }
+	cat "$TMP/says"
+	pid=$(sed -n 's/^pid=//p' "$TMP/says")
+	lines 'memory rc=0 total=128 free=1[0-9]+ used=[1-9][0-9]* ms=[0-9]+' 'room rc=7 n=1:' "v1 rc=0 n=1: $pid" "v2 rc=0 n=1: $pid" "v3 rc=0 n=1: $pid" "samples rc=0 n=1: $pid" \
+		'utilization rc=0 gpu=100 memory=33 ms=[0-9]+'
+}
+check "a step that computes sees itself, alone, and its share in use" computing
+check "Python's ctypes sees the same" lines "python total=128 free=1[0-9]+ used=[1-9][0-9]* processes=\[$pid\]"
+
+# Two GPUs are there, and the step has shares of the first.
+two() {
+	FAKE_NVML_COUNT=2 says libnvidia-ml.so.1 0 && lines "$PART" && FAKE_NVML_COUNT=2 says libnvidia-ml.so.1 1 && lines "$WHOLE"
+}
+check "another GPU's figures are the driver's" two
+
+# The daemon that does not answer holds nobody up, and the last figures hold while it is away for a moment.
+stopped() {
+	local ms
+	kill -STOP "$(cat "$TMP/pid")" || return 1
+	t 20 env GPUSHARE_NVML="$NVML" GPUSHARE_SOCKET="$TMP/sock" "$BIN/nvml_job" "$BUILD/src/device/shim/.libs/libnvidia-ml.so.1" >"$TMP/says"
+	kill -CONT "$(cat "$TMP/pid")"
+	cat "$TMP/says"
+	ms=$(sed -n 's/^memory .* ms=//p' "$TMP/says")
+	lines "$WHOLE" && [ "$ms" -ge 100 ] && [ "$ms" -le 400 ]
+}
+check "a daemon that hangs is waited for 200 ms, then the figures are the driver's" stopped
+away() {
+	: >"$TMP/more"
+	run "$BIN/nvml_job" libnvidia-ml.so.1 0 20 >"$TMP/says" 2>&1 & local program=$!
+	until_true 10 grep -q '^utilization' "$TMP/says" || return 1
+	kill_daemon && start_daemon || return 1
+	wait $program
+	cat "$TMP/says"
+	! grep -q 'gpu=77' "$TMP/says"
+}
+check "while gpushared is replaced the last figures hold" away
+check "gpushared ends" stop_daemon
+
+configure MountShim=no
+check "MountShim=no: gpushared serves" start_daemon
+check "there it is by LD_LIBRARY_PATH" part libnvidia-ml.so.1
+check "gpushared ends" stop_daemon
+
+configure JobNvml=no
+check "JobNvml=no: gpushared serves" start_daemon
+no() { says "$1" && lines "$WHOLE" 'room rc=7 n=2:' 'v3 rc=0 n=2: 1 2' 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
+check "a step sees the whole GPU" no libnvidia-ml.so.1
+check "and by the driver's path" no "$NVML"
+check "gpushared ends" stop_daemon
+
+# --- MIG ---
+
+mig() { # PATTERN LINE...: gpushared does not start, and says why
+	local pattern=$1
+	NVML_OF_CONF=$NVML configure "${@:2}"
+	FAKE_NVML_MIG=${MODE:-0} refused "$pattern" t 20 gpushared --config "$TMP/gpushare.conf"
+}
+check "a GPU in MIG mode: gpushared does not start" mig 'GPU 0 is in MIG mode, and gpushare shares whole GPUs: switch it off'
+check "nor with Mig=unverified, as its line names no instance" mig 'GPU 0 is in MIG mode' Mig=unverified
+MODE=1 FAKE_NVML_COUNT=2 check "the second of two GPUs" mig 'GPU 1 is in MIG mode' "Gpu=1 Memory=512M"
+check "an instance by its UUID: not either" mig 'GPU 1 is a MIG instance' "Gpu=1 Memory=512M Uuid=MIG-fake-0"
+MODE=1 FAKE_NVML_COUNT=2 check "one that is not there, with Mig=unverified" mig 'GPU 1: there is no MIG instance MIG-fake-1' Mig=unverified "Gpu=1 Memory=512M Uuid=MIG-fake-1"
+other_is_mig() { MODE=1 FAKE_NVML_MIG=1 FAKE_NVML_COUNT=2 start_daemon; }
+configure
+check "a GPU in MIG mode that no line names does no harm" other_is_mig
+check "gpushared ends" stop_daemon
+configure Mig=unverified "Gpu=1 Memory=512M Uuid=MIG-fake-0"
+with_instance() { FAKE_NVML_MIG=1 FAKE_NVML_COUNT=2 start_daemon && grep -F 'memory is not checked against the driver: GPU 1 is a MIG instance' "$TMP/log"; }
+check "with Mig=unverified one that is there is taken" with_instance
+its_uuid() { [ "$(t 20 gpusharectl run --gpu 1 --shares 20 --mem 64M -- printenv CUDA_VISIBLE_DEVICES)" = MIG-fake-0 ]; }
+check "and programs know it by its UUID" its_uuid
+check "gpushared ends" stop_daemon
+
+# A machine without any.
+NVML_OF_CONF=$TMP/nowhere.so configure MountShim=no
+none() { says libnvidia-ml.so.1; [ $? = 1 ] && lines 'init rc=12 words=gpushare has found no libnvidia-ml.so.1 of the driver.s on this machine'; }
+if [ -z "$(ldconfig -p | grep libnvidia-ml.so.1)" ]; then
+	check "without an NVML: gpushared serves" start_daemon
+	check "it says so in words" none
+	check "gpushared ends" stop_daemon
+else
+	note "a machine without NVML was not tried: this one has it"
+fi
+finish
