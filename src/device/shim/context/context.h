@@ -37,7 +37,7 @@ struct shim_context {
 	_Atomic CUresult fault; /* what has ended everything in it (fault.h), or CUDA_SUCCESS */
 	_Atomic uint32_t
 		local_bytes;  /* the largest frame[] of a kernel that was launched in it so far */
-	int may_preenqueue;   /* its streams may wait for what is in the page (preenqueued.h) */
+	int may_preenqueue;   /* its streams may wait for what is in the page (grant.h) */
 	CUdeviceptr ctl;      /* GS_PAGE_SLOTS blocks of struct gs_ctl, and one */
 	struct gs_ctl *image; /* what is in them, as far as the host wrote it */
 	CUdeviceptr page;     /* struct gs_page */

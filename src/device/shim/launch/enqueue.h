@@ -12,7 +12,7 @@ CUresult shim_enqueue_as_written(const struct shim_request *r);
 /* What launch l enqueues, with nothing of another's held kernel in between (context/order.h). */
 CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
-/* The same behind a wait for the time slice (preenqueued.h): the driver's answer, if it has taken
+/* The same behind a wait for the time slice (grant.h): the driver's answer, if it has taken
  * the wait (l->preenqueued). */
 CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *r);
 

@@ -3,8 +3,8 @@
  * A launch, from the program's call on.
  *
  * What is short goes straight to the driver, untracked.  Anything else takes a launch slot
- * (request.c), waits for the time slice (grant.c), in its stream where that is worth it
- * (preenqueued.h), and is enqueued (enqueue.c).
+ * (request.c), waits for the time slice, in its stream where that is worth it (grant.c), and is
+ * enqueued (enqueue.c).
  */
 #define _GNU_SOURCE
 #include "common/clock.h"
@@ -17,7 +17,6 @@
 #include "device/shim/kernel/loading.h"
 #include "device/shim/launch/enqueue.h"
 #include "device/shim/launch/grant.h"
-#include "device/shim/launch/preenqueued.h"
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/untracked.h"
 #include "device/shim/memory/local.h"
@@ -109,19 +108,6 @@ static CUresult learn_of(struct shim_session *s, struct shim_context *c, struct 
 	return CUDA_SUCCESS;
 }
 
-/* Gives the driver what waits for its time slice. */
-static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
-			   const struct shim_request *r, struct shim_wait *wait)
-{
-	CUresult rc = shim_enqueue_waiting(l, r);
-
-	if (l->preenqueued && rc == CUDA_SUCCESS) {
-		shim_grant_unattended(s, l, wait);
-		shim_preenqueued_say(l);
-	}
-	return rc;
-}
-
 /* What goes out with a slot: it waits for the time slice, and the daemon hears of its end. */
 static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 			       struct shim_kernel *k, const struct shim_request *r)
@@ -143,8 +129,8 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 		}
 	}
 	if (!shim_grant_request(s, l, &wait)) {
-		if (shim_preenqueued_may(s, l))
-			rc = preenqueue(s, l, r, &wait);
+		if (shim_grant_may_preenqueue(s, l))
+			rc = shim_enqueue_waiting(l, r);
 		rc = shim_grant_wait(s, l, &wait, rc);
 	}
 	if (rc == CUDA_SUCCESS && !l->preenqueued)

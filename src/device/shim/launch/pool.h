@@ -103,7 +103,7 @@ struct shim_launch {
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
 	uint8_t beside;     /* enum gs_beside, as it went out */
 	_Atomic uint8_t preenqueued; /* it has waited in its stream for its time slice
-					(preenqueued.h), or does */
+					(grant.h), or does */
 	_Atomic int enqueued;        /* the agent may relaunch it */
 	struct shim_preemptible as;
 	struct shim_streams streams;
