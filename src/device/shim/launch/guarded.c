@@ -221,6 +221,7 @@ static uint64_t finished(const struct shim_launch *l)
 	return done < l->nt ? done : l->nt;
 }
 
+/* What all the blocks that have not begun take to leave. */
 static uint64_t skip_ns(const struct shim_launch *l)
 {
 	return l->nt * l->ctx->guards->skip_ps / 1000;
@@ -233,9 +234,11 @@ static uint64_t least_run_ns(const struct shim_launch *l)
 }
 
 /* The first time it heeds at once. */
-static uint64_t deaf_ns(const struct shim_launch *l)
+static uint64_t leave_ns(const struct shim_launch *l, uint64_t task_ns)
 {
-	return l->progress.deaf ? least_run_ns(l) : 0;
+	uint64_t deaf_ns = l->progress.deaf ? least_run_ns(l) : 0;
+
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + skip_ns(l);
 }
 
 /* It was told to leave before it heeded anything, and what it ran was not worth the way. */
@@ -299,8 +302,7 @@ static const struct shim_transform guarded = {
 	.signal = signal_of,
 	.resume = resume,
 	.forget = forget,
-	.deaf_ns = deaf_ns,
-	.skip_ns = skip_ns,
+	.leave_ns = leave_ns,
 };
 
 static void __attribute__((constructor)) add(void)

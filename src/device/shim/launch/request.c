@@ -267,15 +267,11 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	return PTX_REASON_NONE;
 }
 
-/* One block, or as long as it is deaf if that is longer, and the signal; 0: not known yet. */
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
 	uint64_t task_ns = l->time->tpt_ps * l->as.dims.workers / 1000;
-	uint64_t deaf_ns = l->as.transform->deaf_ns(l);
 
-	if (!task_ns)
-		return 0;
-	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->as.transform->skip_ns(l) + SIGNAL_NS;
+	return task_ns ? l->as.transform->leave_ns(l, task_ns) + SIGNAL_NS : 0;
 }
 
 /* Of a launch that is long, or may be, the reports say how many waves it has. */
