@@ -53,14 +53,10 @@ struct shim_seen shim_request_seen(const struct shim_request *r)
 	return seen;
 }
 
-uint64_t shim_request_ps(const struct shim_request *r)
+/* Is it so short that it goes out as the program wrote it? */
+static int is_short(const struct shim_session *s, const struct shim_request *r)
 {
-	return r->time->tpt_ps * r->tasks;
-}
-
-int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)
-{
-	uint64_t ps = shim_request_ps(r), most = SHORT_ALONE_PS;
+	uint64_t ps = r->time->tpt_ps * r->tasks, most = SHORT_ALONE_PS;
 
 	/* Whoever forces evictions wants to see them. */
 	if (s->alone)
@@ -235,7 +231,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)
 		return why;
-	if (shim_request_is_short(s, r))
+	if (is_short(s, r))
 		return PTX_REASON_SHORT;
 	l->as.variant = v;
 	l->as.transform = shim_transform_of(v->transform);

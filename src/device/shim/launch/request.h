@@ -34,12 +34,6 @@ uint64_t shim_request_tasks(const struct shim_request *r);
 /* What the making of a variant wants to know of it. */
 struct shim_seen shim_request_seen(const struct shim_request *r);
 
-/* Time that the launch takes alone, in picoseconds of the whole GPU; 0: not known yet. */
-uint64_t shim_request_ps(const struct shim_request *r);
-
-/* Is it so short that it goes out as the program wrote it? */
-int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
-
 /*
  * Fills in launch l and its slot.  Either it may be evicted: then it is packed, what its control
  * block needs is in l->as.write, and its stream is blocked (context/barrier.h).  Otherwise it goes
