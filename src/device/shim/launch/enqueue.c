@@ -72,35 +72,6 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 		l->watch.sampled = SHIM_UNTIMED;
 }
 
-CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
-{
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->as.packed.bytes,
-		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->as.packed.len,
-		CU_LAUNCH_PARAM_END,
-	};
-	const unsigned int *block = l->as.dims.block;
-	CUlaunchConfig config = {
-		grid[0],
-		grid[1],
-		grid[2],
-		block[0],
-		block[1],
-		block[2],
-		l->as.dims.shared,
-		stream,
-		l->as.attributes.of,
-		l->as.attributes.n,
-	};
-
-	if (l->as.attributes.n)
-		return REAL(cuLaunchKernelEx)(&config, l->as.variant->f, NULL, extra);
-	return REAL(cuLaunchKernel)(l->as.variant->f, grid[0], grid[1], grid[2], block[0], block[1],
-				    block[2], l->as.dims.shared, stream, NULL, extra);
-}
-
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	CUresult rc = shim_force_arm(shim_session_peek(), l);

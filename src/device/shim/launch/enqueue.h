@@ -20,9 +20,6 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
  * for its time slice is in the stream. */
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r);
 
-/* Launch the variant in that grid, with its parameters and attributes; the context is current. */
-CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
-
 /* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 

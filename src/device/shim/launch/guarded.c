@@ -24,7 +24,7 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/origin.h"
-#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/packed.h"
 
 /* What a block takes to leave, one that ran earlier or is to run later: 0.6 ms a million on an
  * H200. */

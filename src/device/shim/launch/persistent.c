@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/shim/variant/transforms.h"
-#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/packed.h"
 
 /* A kernel of fewer waves of block-tasks might take one more for want of the proxy's worker. */
 #define PROXY_WAVES 16

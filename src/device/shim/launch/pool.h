@@ -7,7 +7,6 @@
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
 
-#include "device/shim/launch/attributes.h"
 #include "device/shim/context/context.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/variant/variant.h"
@@ -18,6 +17,15 @@ struct shim_transform;
  */
 struct shim_dims_out {
 	unsigned int grid[3], block[3], shared, workers;
+};
+
+/* More than these a launch has hardly ever. */
+#define SHIM_ATTRIBUTES_MAX 4
+
+/* Attributes that go with the variant, whenever it is launched. */
+struct shim_attributes {
+	unsigned int n;
+	CUlaunchAttribute of[SHIM_ATTRIBUTES_MAX];
 };
 
 /* The kernel's parameter block, with the transform's own parameter behind the program's. */

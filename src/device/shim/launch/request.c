@@ -4,13 +4,13 @@
 #include "device/shim/launch/request.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/facts.h"
 #include "device/shim/launch/force.h"
+#include "device/shim/launch/packed.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/variant/build.h"
 #include "device/shim/context/order.h"
@@ -112,47 +112,6 @@ static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant 
 	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
 }
 
-/* The parameter block: the program's parameters, and room for the transform's. */
-static int pack_params(struct shim_launch *l, const struct shim_request *r)
-{
-	const struct shim_layout *p = &l->as.variant->params;
-	size_t len = p->ctl_offset + l->as.transform->param_bytes;
-
-	if (r->params && r->extra) /* an error of the program's */
-		return -1;
-	if (l->as.packed.room < len) {
-		unsigned char *grown = realloc(l->as.packed.bytes, len);
-
-		if (!grown)
-			return -1;
-		l->as.packed.bytes = grown;
-		l->as.packed.room = len;
-	}
-	l->as.packed.len = len;
-	memset(l->as.packed.bytes, 0, len);
-	if (r->params) {
-		for (uint32_t i = 0; i < p->nparam; i++)
-			memcpy(l->as.packed.bytes + p->offset[i], r->params[i], p->size[i]);
-	} else if (r->extra) {
-		const void *from = NULL;
-		size_t n = 0;
-
-		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
-			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-				from = e[1];
-			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-				n = *(const size_t *)e[1];
-		}
-		/* One that is too short the driver refuses. */
-		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
-			return -1;
-		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
-	} else if (p->nparam) {
-		return -1;
-	}
-	return 0;
-}
-
 void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
 {
 	uint32_t has = c->local_bytes;
@@ -243,7 +202,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	/* ptxas finds a cluster's index in single precision (device/ptx/guard.h). */
 	if (v->by_cluster && r->grid[0] > 1u << 24)
 		return PTX_REASON_ARGUMENTS;
-	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->as.transform->fits(l))
+	if (!is_grid(r->grid) || shim_pack_params(l, r) < 0 || !l->as.transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
 	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->streams.blocked = own_name(r->stream);
