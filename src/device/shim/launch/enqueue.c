@@ -74,7 +74,8 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
-	CUresult rc = shim_force_arm(shim_session_peek(), l);
+	const struct shim_session *s = shim_session_peek();
+	CUresult rc = s && s->alone && shim_force_counts(s) ? shim_force_arm(s, l) : CUDA_SUCCESS;
 
 	return rc == CUDA_SUCCESS ? l->as.transform->launch(l, stream) : rc;
 }

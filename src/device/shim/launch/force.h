@@ -24,11 +24,11 @@ static inline int shim_force_counts(const struct shim_session *s)
 }
 
 /*
- * The variant is about to be launched or relaunched: by a plan that counts, have
- * it leave after its number of block-tasks (a few more, where several workers
- * claim at once).  0, or the driver's error: CUDA_ERROR_NOT_FOUND on a real device.
+ * The variant is about to be launched or relaunched, without a daemon and by a plan that counts:
+ * have it leave after its number of block-tasks (a few more, where several workers claim at once).
+ * 0, or the driver's error: CUDA_ERROR_NOT_FOUND on a real device.
  */
-CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l);
+CUresult shim_force_arm(const struct shim_session *s, struct shim_launch *l);
 
 /*
  * The agent's thread only: takes the time slice from kernels that have been on the
