@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "common/hash.h"
 #include "device/cubin/image.h"
 #include "device/fatbin/bytes.h"
 
@@ -23,20 +24,12 @@ static const struct {
 #undef CUBIN_TABLE
 };
 
-static uint64_t hash(const uint8_t *data, uint64_t size)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-	for (uint64_t i = 0; i < size; i++)
-		h = (h ^ data[i]) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 static int is_table(const char *name, const uint8_t *data, uint64_t size)
 {
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		if (strcmp(tables[i].name, name) == 0)
-			return tables[i].size == size && tables[i].hash == hash(data, size);
+			return tables[i].size == size &&
+			       tables[i].hash == gs_hash(GS_HASH_EMPTY, data, size);
 	return 0;
 }
 
