@@ -14,19 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/hash.h"
+
 #define PART 65536
 /* How long a file system may take to show the file. */
 #define AS_USER_MS 1000
-
-/* FNV-1a: no secret depends on it. */
-static uint64_t mix(uint64_t hash, const void *data, size_t n)
-{
-	const unsigned char *p = data;
-
-	while (n--)
-		hash = (hash ^ *p++) * UINT64_C(0x100000001b3);
-	return hash;
-}
 
 /* To open a device is to use it: a watchdog starts, a tape is rewound.  So it is looked at first.
  */
@@ -74,12 +66,12 @@ static int mix_file(uint64_t *hash, const char *name)
 	ssize_t n;
 
 	if (fd >= 0 && part && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
-		*hash = mix(*hash, &st.st_size, sizeof(st.st_size));
+		*hash = gs_hash(*hash, &st.st_size, sizeof(st.st_size));
 		n = pread(fd, part, PART, 0);
 		rc = n > 0;
-		*hash = mix(*hash, part, n > 0 ? (size_t)n : 0);
+		*hash = gs_hash(*hash, part, n > 0 ? (size_t)n : 0);
 		n = st.st_size > PART ? pread(fd, part, PART, st.st_size - PART) : 0;
-		*hash = mix(*hash, part, n > 0 ? (size_t)n : 0);
+		*hash = gs_hash(*hash, part, n > 0 ? (size_t)n : 0);
 	}
 	free(part);
 	if (fd >= 0)
@@ -89,12 +81,12 @@ static int mix_file(uint64_t *hash, const char *name)
 
 static uint64_t key_of(uid_t uid, int argc, char *const argv[], int readable)
 {
-	uint64_t hash = mix(UINT64_C(0xcbf29ce484222325), &uid, sizeof(uid));
+	uint64_t hash = gs_hash(GS_HASH_EMPTY, &uid, sizeof(uid));
 
 	if (argc > 0 && !(readable && mix_file(&hash, argv[0])))
-		hash = mix(hash, argv[0], strlen(argv[0]) + 1);
+		hash = gs_hash(hash, argv[0], strlen(argv[0]) + 1);
 	for (int i = 1; i < argc; i++)
-		hash = mix(hash, argv[i], strlen(argv[i]) + 1);
+		hash = gs_hash(hash, argv[i], strlen(argv[i]) + 1);
 	return hash ? hash : 1;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Launches that wait for their turn in their streams (shim/preenqueued.h): what a program may rely on, beside one that always has kernels on
+# Launches that wait for their turn in their streams (shim/launch/grant.h): what a program may rely on, beside one that always has kernels on
 # the GPU; and whoever dies, comes back or has no daemon meanwhile. On the emulated device, without Slurm.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

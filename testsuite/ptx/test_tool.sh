@@ -41,6 +41,8 @@ expect 2 'cannot write' sh -c "'$tool' transform '$here/corpus/functions.ptx' > 
 expect 0 'lanes_leave: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/guarded.ptx"
 expect 0 'lanes_leave: as is, a thread may leave before a barrier' "$tool" --form persistent info "$here/golden/guarded.ptx"
 expect 0 'lanes_leave: sliced, a thread' "$tool" --form persistent,sliced info "$here/golden/guarded.ptx"
+expect 1 "refused50.ptx:0: old is written in a PTX ISA before 6.0" "$tool" check "$here/kernels/refused50.ptx"
+expect 0 "0 of 1 kernels can leave" "$tool" info "$here/kernels/refused50.ptx"
 expect 0 'lanes_leave: sliced.*; the shim launches no sliced variants$' "$tool" --form sliced info "$here/golden/guarded.ptx"
 expect 0 '^.visible .entry triad__gpushare_s(' "$tool" --form sliced transform "$here/corpus/stream.ptx"
 expect 0 'missed: guarded, a thread may leave before a barrier' "$tool" info "$here/golden/missed.ptx"

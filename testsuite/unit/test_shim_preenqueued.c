@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Launches that wait for their turn in their streams (preenqueued.h). */
+/* Launches that wait for their turn in their streams (grant.h). */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "device/shim/launch/preenqueued.h"
+#include "device/shim/launch/grant.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
@@ -116,11 +116,11 @@ static void test_the_turn_alone_is_not_enough(void **unused)
 	gs_page_store(other.grant, 1);
 	gs_page_store(l.slot->state, GS_K_READY);
 	gs_page_store(l.slot->flags, GS_SLOT_PREENQUEUED);
-	assert_false(shim_preenqueued_went(&s, &l));
+	assert_false(shim_grant_went(&s, &l));
 	assert_int_equal(gs_page_load(l.slot->state), GS_K_READY);
 	assert_true(is_preenqueued(l.slot));
 	s.connected = 0;
-	assert_true(shim_preenqueued_went(&s, &l));
+	assert_true(shim_grant_went(&s, &l));
 	assert_int_equal(gs_page_load(l.slot->state), GS_K_RUNNING);
 	assert_false(is_preenqueued(l.slot));
 }

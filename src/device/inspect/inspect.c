@@ -292,7 +292,7 @@ static int is_as_is(const json_t *k)
 json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 		   struct gs_error *err)
 {
-	return gs_inspect_transforms(path, data, len, sm, PTX_TRANSFORMS_ALL, err);
+	return gs_inspect_transforms(path, data, len, sm, PTX_TRANSFORMS_LAUNCHED, err);
 }
 
 json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, uint32_t sm,

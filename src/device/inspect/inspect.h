@@ -30,7 +30,8 @@ int gs_inspect_handles(const void *data, size_t len);
  */
 json_t *gs_inspect(const char *path, const void *data, size_t len, uint32_t sm,
 		   struct gs_error *err);
-/* The same if kernels may get the forms of a set only (ptx/transform.h). */
+/* The same if kernels may get the forms of a set only (ptx/kind.h), not those that the shim
+ * launches. */
 json_t *gs_inspect_transforms(const char *path, const void *data, size_t len, uint32_t sm,
 			      uint32_t transforms, struct gs_error *err);
 

@@ -24,6 +24,10 @@ enum ptx_transform_kind {
 #define PTX_TRANSFORMS_ALL \
 	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) | \
 	 PTX_TRANSFORM_BIT(PTX_TRANSFORM_SLICED))
+/* Those that the shim launches.  Whatever may be sliced may be guarded, but for PTX ISAs
+ * before 6.0. */
+#define PTX_TRANSFORMS_LAUNCHED \
+	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED))
 
 /*
  * Beside PERSISTENT in such a set: also where whole warps may leave before a

@@ -3,6 +3,9 @@
 #include "gpushare/arbiter/learned.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "common/hash.h"
 
 #define WAYS 8
 #define SETS (GS_LEARNED_MAX / WAYS)
@@ -29,40 +32,23 @@ void gs_learned_destroy(struct gs_learned *l)
 	free(l);
 }
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *c = bytes;
-
-	while (n--)
-		h = (h ^ *c++) * UINT64_C(1099511628211);
-	return h;
-}
-
-static uint64_t mix_text(uint64_t h, const char *text)
-{
-	size_t n = 0;
-
-	while (text[n])
-		n++;
-	return mix(h, text, n + 1); /* the NUL separates it from what follows */
-}
-
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	uint64_t h = GS_HASH_EMPTY;
 
-	h = mix(h, &uid, sizeof(uid));
-	h = mix(h, &content, sizeof(content));
+	h = gs_hash(h, &uid, sizeof(uid));
+	h = gs_hash(h, &content, sizeof(content));
+	/* The NUL of a text parts it from what follows. */
 	if (!content)
-		h = mix_text(h, program);
-	h = mix_text(h, kernel);
+		h = gs_hash(h, program, strlen(program) + 1);
+	h = gs_hash(h, kernel, strlen(kernel) + 1);
 	h ^= h >> 32;
 	return h ? h : 1;
 }
 
 uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims)
 {
-	uint64_t h = mix(key, &dims, sizeof(dims));
+	uint64_t h = gs_hash(key, &dims, sizeof(dims));
 
 	h ^= h >> 32;
 	if (!key)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "gpushare/daemon/requests/admin.h"
 #include "gpushare/daemon/requests/mount_plan.h"
@@ -96,9 +97,7 @@ static uint64_t figures(const struct gs_step *s)
 	if (s->alloc->admitted)
 		return sum;
 	gs_memory_why(s->alloc, why, sizeof(why));
-	for (const char *c = why; *c; c++)
-		sum = (sum ^ (unsigned char)*c) * UINT64_C(0x100000001b3); /* FNV-1a */
-	return sum;
+	return gs_hash(sum, why, strlen(why));
 }
 
 static void on_refresh(evutil_socket_t fd, short what, void *arg)

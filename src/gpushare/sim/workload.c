@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/hash.h"
 #include "gpushare/sim/file.h"
 #include "gpushare/sim/line.h"
 
@@ -31,10 +32,8 @@ struct parser {
 
 static size_t hash_name(const char *name)
 {
-	uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+	uint64_t h = gs_hash(GS_HASH_EMPTY, name, strlen(name));
 
-	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * UINT64_C(1099511628211);
 	return (size_t)(h ^ h >> 32);
 }
 

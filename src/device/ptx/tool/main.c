@@ -298,7 +298,7 @@ static int inspect(const struct request *r, const char *data, size_t len)
 
 int main(int argc, char **argv)
 {
-	struct request r = { .transforms = PTX_TRANSFORMS_ALL };
+	struct request r = { .transforms = PTX_TRANSFORMS_LAUNCHED };
 	struct gs_error err;
 	struct ptx_transformed *t = NULL;
 	char *text;

@@ -41,7 +41,7 @@ struct shim_context {
 	_Atomic CUresult fault;
 	/* local memory per thread of the largest kernel launched in it so far, bytes */
 	_Atomic uint32_t local_bytes;
-	int may_preenqueue;   /* its streams can wait for words of the page (preenqueued.h) */
+	int may_preenqueue;   /* its streams can wait for words of the page (grant.h) */
 	CUdeviceptr ctl;      /* the control blocks: GS_PAGE_SLOTS structs gs_ctl */
 	struct gs_ctl *image; /* their contents as the host has written them */
 	CUdeviceptr page;     /* the page, as the GPU sees it */

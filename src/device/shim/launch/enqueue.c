@@ -16,7 +16,6 @@
 #include "device/shim/graph/graph.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/launch/marker.h"
-#include "device/shim/launch/preenqueued.h"
 #include "device/shim/variant/transforms.h"
 
 CUresult shim_enqueue_as_written(const struct shim_request *r)
@@ -77,38 +76,10 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 		l->watch.sampled = SHIM_UNTIMED;
 }
 
-CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
-{
-	void *extra[] = {
-		CU_LAUNCH_PARAM_BUFFER_POINTER,
-		l->as.packed.bytes,
-		CU_LAUNCH_PARAM_BUFFER_SIZE,
-		&l->as.packed.len,
-		CU_LAUNCH_PARAM_END,
-	};
-	const unsigned int *block = l->as.dims.block;
-	CUlaunchConfig config = {
-		grid[0],
-		grid[1],
-		grid[2],
-		block[0],
-		block[1],
-		block[2],
-		l->as.dims.shared,
-		stream,
-		l->as.attributes.of,
-		l->as.attributes.n,
-	};
-
-	if (l->as.attributes.n)
-		return REAL(cuLaunchKernelEx)(&config, l->as.variant->f, NULL, extra);
-	return REAL(cuLaunchKernel)(l->as.variant->f, grid[0], grid[1], grid[2], block[0], block[1],
-				    block[2], l->as.dims.shared, stream, NULL, extra);
-}
-
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
-	CUresult rc = shim_force_arm(shim_session_peek(), l);
+	const struct shim_session *s = shim_session_peek();
+	CUresult rc = s && s->alone && shim_force_counts(s) ? shim_force_arm(s, l) : CUDA_SUCCESS;
 
 	return rc == CUDA_SUCCESS ? l->as.transform->launch(l, stream) : rc;
 }
@@ -170,13 +141,30 @@ CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struc
 	return rc;
 }
 
+/* The wait is for a state of at least RUNNING, and none that comes before it is. */
+_Static_assert(GS_K_PREP < GS_K_RUNNING && GS_K_READY < GS_K_RUNNING && GS_K_TORUN < GS_K_RUNNING &&
+		       GS_K_TOEVICT > GS_K_RUNNING && GS_K_DONE > GS_K_RUNNING,
+	       "launch_state.def");
+
+/* Pre-enqueued before the driver has it: whoever asks what is out must not miss it (channels.c). */
+static int wait_in_stream(struct shim_launch *l, CUstream stream)
+{
+	l->preenqueued = 1;
+	if (REAL(cuStreamWaitValue32_v2)(stream,
+					 shim_launch_slot(l, offsetof(struct gs_slot, state)),
+					 GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS)
+		return 1;
+	l->preenqueued = 0;
+	return 0;
+}
+
 CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *r)
 {
 	CUresult rc = CUDA_SUCCESS;
 	struct shim_section p;
 
 	shim_order_enter(&p, l->ctx, r->stream, 1, l->streams.legacy);
-	if (shim_preenqueued_wait(l, r->stream))
+	if (wait_in_stream(l, r->stream))
 		rc = enqueue_evictable(l, r);
 	shim_order_leave(&p);
 	return rc;

@@ -13,7 +13,7 @@ CUresult shim_enqueue_as_written(const struct shim_request *r);
  * between (context/order.h). */
 CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struct shim_request *r);
 
-/* Enqueues launch l behind a wait for its time slice (preenqueued.h). l->preenqueued says whether
+/* Enqueues launch l behind a wait for its time slice (grant.h). l->preenqueued says whether
  * the driver accepted the wait; only then is the return value that of the launch. */
 CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *r);
 
@@ -21,10 +21,7 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
  * time slice is in the stream already, lets that wait end first. */
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r);
 
-/* Launches the variant with this grid and the packed parameters and attributes. */
-CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream);
-
-/* Launches the variant in `stream`, the first time or again. */
+/* Launch the variant (first or again) in `stream`; the context must be current. */
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
 #endif

@@ -51,15 +51,12 @@ static void told(void *user)
 	gs_slot_move(l->slot, GS_K_RUNNING, GS_K_TOEVICT);
 }
 
-CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l)
+CUresult shim_force_arm(const struct shim_session *s, struct shim_launch *l)
 {
 	uint64_t done = gs_page_load(l->slot->done);
-	const struct gs_emu_export *emulated;
+	const struct gs_emu_export *emulated = shim_emulated();
 	struct shim_signal to;
 
-	if (!s || !s->alone || !shim_force_counts(s))
-		return CUDA_SUCCESS;
-	emulated = shim_emulated();
 	if (!emulated) {
 		shim_notice(
 			"GPUSHARE_FORCE_EVICT_TASKS and GPUSHARE_FORCE_EVICT_SEED need the emulated device; use GPUSHARE_FORCE_EVICT_MS on a GPU");

@@ -26,7 +26,7 @@ static inline int shim_force_counts(const struct shim_session *s)
  * kernel leave after their number (a few more if several workers claim at once). Returns
  * CUDA_SUCCESS or the driver's error; CUDA_ERROR_NOT_FOUND on a real device.
  */
-CUresult shim_force_arm(struct shim_session *s, struct shim_launch *l);
+CUresult shim_force_arm(const struct shim_session *s, struct shim_launch *l);
 
 /*
  * For the agent's thread only: takes the time slice from kernels that have been on the GPU for a

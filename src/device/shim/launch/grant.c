@@ -5,7 +5,6 @@
 
 #include "common/clock.h"
 #include "device/shim/base/counted.h"
-#include "device/shim/launch/preenqueued.h"
 
 #define GRANT_NAP_NS (100ull * 1000 * 1000)
 
@@ -37,12 +36,54 @@ static void count_awake(struct gs_page *page, struct gs_slot *slot, struct shim_
 	w->awake = is;
 }
 
-/* Moves the launch to RUNNING if it may run, unless the time slice is taken away at the same
- * moment. Returns 1 if it runs. */
+/* ---- pre-enqueued ------------------------------------------------------------------------ */
+
+/* Not where a program may be told in the end that its launch is not to be: what is in a stream
+ * cannot be taken out. */
+int shim_grant_may_preenqueue(const struct shim_session *s, const struct shim_launch *l)
+{
+	return gs_page_load(s->page->preenqueue) && l->ctx->may_preenqueue && l->evictable &&
+	       !l->in_barrier && s->absent != GS_ABSENT_FAIL;
+}
+
+static void say_preenqueued(struct shim_launch *l)
+{
+	shim_log("%s waits for its time slice in its stream", l->kernel->code->name);
+	atomic_fetch_or(&l->slot->flags, GS_SLOT_PREENQUEUED);
+}
+
+/* A launch that has begun is over or has been evicted, whatever its state says now. */
+static int has_gone(const struct gs_slot *slot)
+{
+	uint32_t state = gs_page_load(slot->state);
+
+	return state == GS_K_RUNNING || state == GS_K_TOEVICT || state == GS_K_DONE ||
+	       gs_page_load(slot->started);
+}
+
+static int let_go(const struct shim_session *s, struct gs_slot *slot)
+{
+	int ours = shim_session_forsaken(s) || (!s->connected && gs_page_load(s->page->grant));
+
+	if (gs_page_load(slot->state) != GS_K_TORUN && !ours)
+		return 0;
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
+	return gs_slot_move(slot, GS_K_TORUN, GS_K_RUNNING) ||
+	       (ours && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
+}
+
+int shim_grant_went(const struct shim_session *s, const struct shim_launch *l)
+{
+	return has_gone(l->slot) || let_go(s, l->slot);
+}
+
+/* ---- the wait ---------------------------------------------------------------------------- */
+
+/* Has it been let go?  Then it goes, if nobody was quicker to take the time slice away. */
 static int try_to_go(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
 {
 	if (l->preenqueued)
-		return shim_preenqueued_went(s, l);
+		return shim_grant_went(s, l);
 	if (gs_page_load(l->slot->state) != GS_K_TORUN && !gs_page_load(s->page->grant))
 		return 0;
 	count_awake(s->page, l->slot, w, 0);
@@ -100,14 +141,15 @@ int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shi
 	return 0;
 }
 
-void shim_grant_unattended(struct shim_session *s, struct shim_launch *l, struct shim_wait *w)
-{
-	count_awake(s->page, l->slot, w, 0);
-}
-
 CUresult shim_grant_wait(struct shim_session *s, struct shim_launch *l, struct shim_wait *w,
 			 CUresult rc)
 {
+	/* It is let go without its thread then: that is awake for nobody, before the daemon hears.
+	 */
+	if (l->preenqueued && rc == CUDA_SUCCESS) {
+		count_awake(s->page, l->slot, w, 0);
+		say_preenqueued(l);
+	}
 	if (!w->rung)
 		gs_client_doorbell(s->client);
 	if (rc == CUDA_SUCCESS)

@@ -4,6 +4,7 @@
 #define GPUSHARE_SHIM_GRANT_H
 
 #include "device/shim/launch/pool.h"
+#include "device/shim/session/session.h"
 
 /* A futex wake-up takes 13 us, and 268 us for one in a hundred (H200), so a waiting thread spins
  * this long before it sleeps. */
@@ -23,12 +24,21 @@ struct shim_wait {
  * is RUNNING; 0: the slot is READY, and the caller must call shim_grant_wait(). */
 int shim_grant_request(struct shim_session *s, struct shim_launch *l, struct shim_wait *w);
 
-/* From now on the launch runs without its thread (preenqueued.h): the thread no longer counts as
- * awake. */
-void shim_grant_unattended(struct shim_session *s, struct shim_launch *l, struct shim_wait *w);
+/* May launch l, which is READY, be given to the driver now (shim_enqueue_waiting())? */
+int shim_grant_may_preenqueue(const struct shim_session *s, const struct shim_launch *l);
 
-/* Waits until the launch may run. Returns CUDA_SUCCESS, or an error if DaemonAbsent=fail and no
- * daemon is there. If rc is an error already, only ends the wait and returns rc. */
+/*
+ * Has the pre-enqueued launch l been let go, or may it be?  Then it is on its way: 1.  It may be
+ * without a daemon that could say so, where none is there and the time slice is our own, or
+ * nobody's again (shim_session_forsaken).
+ */
+int shim_grant_went(const struct shim_session *s, const struct shim_launch *l);
+
+/*
+ * Sleeps until the launch may go; of one that is in its stream by now the daemon is told first.
+ * Returns CUDA_SUCCESS, or an error when no daemon may be done
+ * without; if rc is an error already it only ends the wait, and returns that.
+ */
 CUresult shim_grant_wait(struct shim_session *s, struct shim_launch *l, struct shim_wait *w,
 			 CUresult rc);
 

@@ -23,7 +23,7 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/origin.h"
-#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/packed.h"
 
 /* Time that a block takes to leave if it ran earlier or is to run later, ps: 0.6 ms per million
  * blocks on an H200. */
@@ -222,6 +222,7 @@ static uint64_t finished(const struct shim_launch *l)
 	return done < l->nt ? done : l->nt;
 }
 
+/* What all the blocks that have not begun take to leave. */
 static uint64_t skip_ns(const struct shim_launch *l)
 {
 	return l->nt * l->ctx->guards->skip_ps / 1000;
@@ -233,10 +234,12 @@ static uint64_t least_run_ns(const struct shim_launch *l)
 	return skip_ns(l) * SKIP_TIMES;
 }
 
-/* Only a relaunch ignores orders for a while; the first launch obeys at once. */
-static uint64_t deaf_ns(const struct shim_launch *l)
+/* The first time it heeds at once. */
+static uint64_t leave_ns(const struct shim_launch *l, uint64_t task_ns)
 {
-	return l->progress.deaf ? least_run_ns(l) : 0;
+	uint64_t deaf_ns = l->progress.deaf ? least_run_ns(l) : 0;
+
+	return (task_ns > deaf_ns ? task_ns : deaf_ns) + skip_ns(l);
 }
 
 /* The launch was told to leave while it still ignored orders, and ran so little that the relaunch
@@ -299,8 +302,7 @@ static const struct shim_transform guarded = {
 	.signal = signal_of,
 	.resume = resume,
 	.forget = forget,
-	.deaf_ns = deaf_ns,
-	.skip_ns = skip_ns,
+	.leave_ns = leave_ns,
 };
 
 static void __attribute__((constructor)) add(void)

@@ -3,7 +3,7 @@
  * What becomes of a launch after the program's call.
  *
  * A short launch goes straight to the driver, untracked. Any other takes a launch slot (request.c),
- * waits for the time slice (grant.c), inside its stream where that is worth it (preenqueued.h), and
+ * waits for the time slice (grant.c), inside its stream where that is worth it (grant.h), and
  * is enqueued (enqueue.c).
  */
 #define _GNU_SOURCE
@@ -17,7 +17,6 @@
 #include "device/shim/kernel/loading.h"
 #include "device/shim/launch/enqueue.h"
 #include "device/shim/launch/grant.h"
-#include "device/shim/launch/preenqueued.h"
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/untracked.h"
 #include "device/shim/memory/local.h"
@@ -113,20 +112,7 @@ static CUresult learn_of(struct shim_session *s, struct shim_context *c, struct 
 	return CUDA_SUCCESS;
 }
 
-/* Gives the driver the launch behind a wait for its time slice. */
-static CUresult preenqueue(struct shim_session *s, struct shim_launch *l,
-			   const struct shim_request *r, struct shim_wait *wait)
-{
-	CUresult rc = shim_enqueue_waiting(l, r);
-
-	if (l->preenqueued && rc == CUDA_SUCCESS) {
-		shim_grant_unattended(s, l, wait);
-		shim_preenqueued_say(l);
-	}
-	return rc;
-}
-
-/* A launch with a slot: it waits for the time slice, and the daemon sees its end. */
+/* What goes out with a slot: it waits for the time slice, and the daemon hears of its end. */
 static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 			       struct shim_kernel *k, const struct shim_request *r)
 {
@@ -150,8 +136,8 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 		}
 	}
 	if (!shim_grant_request(s, l, &wait)) {
-		if (shim_preenqueued_may(s, l))
-			rc = preenqueue(s, l, r, &wait);
+		if (shim_grant_may_preenqueue(s, l))
+			rc = shim_enqueue_waiting(l, r);
 		rc = shim_grant_wait(s, l, &wait, rc);
 	}
 	if (rc == CUDA_SUCCESS && !l->preenqueued)

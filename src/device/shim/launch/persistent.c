@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/shim/variant/transforms.h"
-#include "device/shim/launch/enqueue.h"
+#include "device/shim/launch/packed.h"
 
 /* A kernel with fewer waves of block-tasks than this could take one wave more if the proxy took a
  * worker away. */
@@ -122,16 +122,12 @@ static void forget(struct shim_launch *l)
 	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
-static uint64_t deaf_ns(const struct shim_launch *l)
+/* Block-tasks that have not begun are never given out. */
+static uint64_t leave_ns(const struct shim_launch *l, uint64_t task_ns)
 {
-	return 2 * (uint64_t)image_of(l)->chunk_ns;
-}
+	uint64_t deaf_ns = 2 * (uint64_t)image_of(l)->chunk_ns;
 
-/* Block-tasks that are not claimed take no time. */
-static uint64_t skip_ns(const struct shim_launch *l)
-{
-	(void)l;
-	return 0;
+	return task_ns > deaf_ns ? task_ns : deaf_ns;
 }
 
 static const struct shim_transform persistent = {
@@ -143,8 +139,7 @@ static const struct shim_transform persistent = {
 	.signal = signal_of,
 	.resume = resume,
 	.forget = forget,
-	.deaf_ns = deaf_ns,
-	.skip_ns = skip_ns,
+	.leave_ns = leave_ns,
 };
 
 static void __attribute__((constructor)) add(void)

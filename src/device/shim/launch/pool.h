@@ -7,7 +7,6 @@
 #ifndef GPUSHARE_SHIM_POOL_H
 #define GPUSHARE_SHIM_POOL_H
 
-#include "device/shim/launch/attributes.h"
 #include "device/shim/context/context.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/variant/variant.h"
@@ -20,7 +19,16 @@ struct shim_dims_out {
 	unsigned int grid[3], block[3], shared, workers;
 };
 
-/* The kernel's parameter block: the program's parameters, and the transform's own behind them. */
+/* More than these a launch has hardly ever. */
+#define SHIM_ATTRIBUTES_MAX 4
+
+/* Attributes that go with the variant, whenever it is launched. */
+struct shim_attributes {
+	unsigned int n;
+	CUlaunchAttribute of[SHIM_ATTRIBUTES_MAX];
+};
+
+/* The kernel's parameter block, with the transform's own parameter behind the program's. */
 struct shim_packed {
 	unsigned char *bytes;
 	size_t len, room;
@@ -105,7 +113,7 @@ struct shim_launch {
 	uint8_t evictable;
 	uint8_t in_barrier; /* it goes out behind the closed barrier: shim_request_grows() */
 	uint8_t beside;     /* enum gs_beside when it went out */
-	/* it waits in its stream for its time slice, or has (preenqueued.h) */
+	/* it waits in its stream for its time slice, or has (grant.h) */
 	_Atomic uint8_t preenqueued;
 	_Atomic int enqueued; /* the agent may relaunch it */
 	struct shim_preemptible as;

@@ -4,13 +4,13 @@
 #include "device/shim/launch/request.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/facts.h"
 #include "device/shim/launch/force.h"
+#include "device/shim/launch/packed.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/variant/build.h"
 #include "device/shim/context/order.h"
@@ -51,14 +51,10 @@ struct shim_seen shim_request_seen(const struct shim_request *r)
 	return seen;
 }
 
-uint64_t shim_request_ps(const struct shim_request *r)
+/* Is it so short that it goes out as the program wrote it? */
+static int is_short(const struct shim_session *s, const struct shim_request *r)
 {
-	return r->time->tpt_ps * r->tasks;
-}
-
-int shim_request_is_short(const struct shim_session *s, const struct shim_request *r)
-{
-	uint64_t ps = shim_request_ps(r), most = SHORT_ALONE_PS;
+	uint64_t ps = r->time->tpt_ps * r->tasks, most = SHORT_ALONE_PS;
 
 	/* A user who forces evictions wants to see them. */
 	if (s->alone)
@@ -113,48 +109,6 @@ static unsigned int workers_of(const struct shim_kernel *k, struct shim_variant 
 		v->occupancy = key | blocks;
 	}
 	return blocks == KEPT ? 0 : blocks * (unsigned int)v->ctx->sms;
-}
-
-/* Packs the program's parameters, with room for the transform's own. Returns 0, or -1 if the launch
- * must go out as written. */
-static int pack_params(struct shim_launch *l, const struct shim_request *r)
-{
-	const struct shim_layout *p = &l->as.variant->params;
-	size_t len = p->ctl_offset + l->as.transform->param_bytes;
-
-	if (r->params && r->extra) /* the program's error, which the driver reports */
-		return -1;
-	if (l->as.packed.room < len) {
-		unsigned char *grown = realloc(l->as.packed.bytes, len);
-
-		if (!grown)
-			return -1;
-		l->as.packed.bytes = grown;
-		l->as.packed.room = len;
-	}
-	l->as.packed.len = len;
-	memset(l->as.packed.bytes, 0, len);
-	if (r->params) {
-		for (uint32_t i = 0; i < p->nparam; i++)
-			memcpy(l->as.packed.bytes + p->offset[i], r->params[i], p->size[i]);
-	} else if (r->extra) {
-		const void *from = NULL;
-		size_t n = 0;
-
-		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
-			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
-				from = e[1];
-			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
-				n = *(const size_t *)e[1];
-		}
-		/* The driver refuses a buffer that is too short. */
-		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
-			return -1;
-		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
-	} else if (p->nparam) {
-		return -1;
-	}
-	return 0;
 }
 
 void shim_request_grown(struct shim_context *c, uint32_t local_bytes)
@@ -239,7 +193,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)
 		return why;
-	if (shim_request_is_short(s, r))
+	if (is_short(s, r))
 		return PTX_REASON_SHORT;
 	l->as.variant = v;
 	l->as.transform = shim_transform_of(v->transform);
@@ -251,7 +205,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	/* ptxas finds a cluster's index in single precision (device/ptx/guard.h). */
 	if (v->by_cluster && r->grid[0] > 1u << 24)
 		return PTX_REASON_ARGUMENTS;
-	if (!is_grid(r->grid) || pack_params(l, r) < 0 || !l->as.transform->fits(l))
+	if (!is_grid(r->grid) || shim_pack_params(l, r) < 0 || !l->as.transform->fits(l))
 		return PTX_REASON_ARGUMENTS;
 	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->streams.blocked = own_name(r->stream);
@@ -276,11 +230,8 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 uint64_t shim_request_leave_ns(const struct shim_launch *l)
 {
 	uint64_t task_ns = l->time->tpt_ps * l->as.dims.workers / 1000;
-	uint64_t deaf_ns = l->as.transform->deaf_ns(l);
 
-	if (!task_ns)
-		return 0;
-	return (task_ns > deaf_ns ? task_ns : deaf_ns) + l->as.transform->skip_ns(l) + SIGNAL_NS;
+	return task_ns ? l->as.transform->leave_ns(l, task_ns) + SIGNAL_NS : 0;
 }
 
 /* Notes for the reports how many waves a launch has, if it is long or may be. */

@@ -36,12 +36,6 @@ uint64_t shim_request_tasks(const struct shim_request *r);
 /* What building a variant needs to know of the launch. */
 struct shim_seen shim_request_seen(const struct shim_request *r);
 
-/* The time that the launch takes alone, ps of the whole GPU; 0: not known yet. */
-uint64_t shim_request_ps(const struct shim_request *r);
-
-/* Is the launch so short that it goes out as the program wrote it? */
-int shim_request_is_short(const struct shim_session *s, const struct shim_request *r);
-
 /*
  * Fills in launch l and its slot. Either the launch is evictable: then its parameters are packed,
  * l->as.write has what its control block needs, and its stream is blocked (context/barrier.h). Or

@@ -13,12 +13,7 @@
 #include "device/shim/base/origin.h"
 #include "device/shim/variant/ptxas.h"
 
-/* The transforms that the launch room can launch. */
-#define TRANSFORMS \
-	(PTX_TRANSFORM_BIT(PTX_TRANSFORM_PERSISTENT) | PTX_TRANSFORM_BIT(PTX_TRANSFORM_GUARDED) | \
-	 PTX_TRANSFORMS_ALONE)
-
-/* The PTX of one kernel while it is processed. */
+/* A kernel's PTX under way. */
 struct work {
 	const struct shim_recipe *r;
 	struct shim_ptx ptx;
@@ -136,7 +131,7 @@ static enum ptx_reason transform(const char *text, size_t len, struct ptx_transf
 	struct gs_error err = { "" };
 	enum ptx_reason why = PTX_REASON_NONE;
 
-	*t = ptx_transform_only(text, len, TRANSFORMS, 0, &err);
+	*t = ptx_transform_only(text, len, PTX_TRANSFORMS_LAUNCHED | PTX_TRANSFORMS_ALONE, 0, &err);
 	if (!*t || (*t)->nkernel != 1)
 		why = PTX_REASON_UNREADABLE;
 	else if ((*t)->kernel[0].transform == PTX_TRANSFORM_AS_IS)

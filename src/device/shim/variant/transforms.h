@@ -53,11 +53,11 @@ struct shim_transform {
 	/* The launch did not go out, so what l->as.write has may not have been written. */
 	void (*forget)(struct shim_launch *l);
 
-	/* How long it runs before it obeys an order, ns. */
-	uint64_t (*deaf_ns)(const struct shim_launch *l);
-
-	/* How long the block-tasks that have not begun take to leave, ns. */
-	uint64_t (*skip_ns)(const struct shim_launch *l);
+	/*
+	 * How long it takes to leave from when it sees the order, ns: a block-task, which takes
+	 * task_ns, or as long as it heeds none if that is longer, and what has not begun by then.
+	 */
+	uint64_t (*leave_ns)(const struct shim_launch *l, uint64_t task_ns);
 };
 
 /* Each transform registers itself when the library is loaded. */

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Attributes of launches; see attributes.h. */
+/* See packed.h. */
 #define _GNU_SOURCE
-#include "device/shim/launch/attributes.h"
+#include "device/shim/launch/packed.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/shim/base/wraps.h"
+#include "device/shim/variant/transforms.h"
 
 /* What to do with each attribute. An attribute that is not in the table keeps the kernel as
  * written, since its meaning is unknown. */
@@ -77,4 +83,73 @@ enum ptx_reason shim_attributes_take(struct shim_attributes *to, const CUlaunchC
 			worst = PTX_REASON_LAUNCH_ATTRIBUTE;
 	}
 	return worst;
+}
+
+int shim_pack_params(struct shim_launch *l, const struct shim_request *r)
+{
+	const struct shim_layout *p = &l->as.variant->params;
+	size_t len = p->ctl_offset + l->as.transform->param_bytes;
+
+	if (r->params && r->extra) /* an error of the program's */
+		return -1;
+	if (l->as.packed.room < len) {
+		unsigned char *grown = realloc(l->as.packed.bytes, len);
+
+		if (!grown)
+			return -1;
+		l->as.packed.bytes = grown;
+		l->as.packed.room = len;
+	}
+	l->as.packed.len = len;
+	memset(l->as.packed.bytes, 0, len);
+	if (r->params) {
+		for (uint32_t i = 0; i < p->nparam; i++)
+			memcpy(l->as.packed.bytes + p->offset[i], r->params[i], p->size[i]);
+	} else if (r->extra) {
+		const void *from = NULL;
+		size_t n = 0;
+
+		for (void **e = r->extra; *e != CU_LAUNCH_PARAM_END; e += 2) {
+			if (*e == CU_LAUNCH_PARAM_BUFFER_POINTER)
+				from = e[1];
+			else if (*e == CU_LAUNCH_PARAM_BUFFER_SIZE)
+				n = *(const size_t *)e[1];
+		}
+		/* One that is too short the driver refuses. */
+		if (!from || (p->nparam && n < p->offset[p->nparam - 1] + p->size[p->nparam - 1]))
+			return -1;
+		memcpy(l->as.packed.bytes, from, n < p->ctl_offset ? n : p->ctl_offset);
+	} else if (p->nparam) {
+		return -1;
+	}
+	return 0;
+}
+
+CUresult shim_launch_packed(struct shim_launch *l, const unsigned int grid[3], CUstream stream)
+{
+	void *extra[] = {
+		CU_LAUNCH_PARAM_BUFFER_POINTER,
+		l->as.packed.bytes,
+		CU_LAUNCH_PARAM_BUFFER_SIZE,
+		&l->as.packed.len,
+		CU_LAUNCH_PARAM_END,
+	};
+	const unsigned int *block = l->as.dims.block;
+	CUlaunchConfig config = {
+		grid[0],
+		grid[1],
+		grid[2],
+		block[0],
+		block[1],
+		block[2],
+		l->as.dims.shared,
+		stream,
+		l->as.attributes.of,
+		l->as.attributes.n,
+	};
+
+	if (l->as.attributes.n)
+		return REAL(cuLaunchKernelEx)(&config, l->as.variant->f, NULL, extra);
+	return REAL(cuLaunchKernel)(l->as.variant->f, grid[0], grid[1], grid[2], block[0], block[1],
+				    block[2], l->as.dims.shared, stream, NULL, extra);
 }
