@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/context.h"
+#include "device/shim/context/order.h"
 #include "device/shim/context/patience.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
@@ -43,12 +44,6 @@ static _Atomic uint32_t
 static _Atomic uint32_t contexts_gone; /* so many; written under lock */
 static _Atomic int several,
 	many; /* a context has had two of its own; more than there may be busy */
-
-/* It has its place, whether it is used or not. */
-static int is_default(CUstream stream)
-{
-	return stream == NULL || stream == CU_STREAM_LEGACY;
-}
 
 static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
 {
@@ -108,13 +103,6 @@ static uint32_t busy(CUcontext ctx)
 	for (const struct shim_stream *s = streams; s; s = s->next)
 		n += s->ctx == ctx && may_be_busy(s);
 	return n;
-}
-
-static CUcontext current(void)
-{
-	CUcontext ctx = NULL;
-
-	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
 }
 
 /* Under lock, for the driver's answer without it: the streams of the context that may be busy. */
@@ -259,9 +247,9 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 	struct shim_stream *s;
 	CUcontext ctx;
 
-	if (is_default(stream) || shim_capturing(stream))
+	if (shim_is_default(stream) || shim_capturing(stream))
 		return NULL;
-	ctx = current();
+	ctx = shim_context_handle();
 	pthread_mutex_lock(&lock);
 	s = find(stream);
 	if (s)
@@ -293,7 +281,8 @@ static void take_note(void)
 /* Under lock: is it one more than busy() counts? */
 static int is_more(CUstream stream, const struct shim_stream *s)
 {
-	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream) && !(s && s->busy);
+	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream) &&
+	       !(s && s->busy);
 }
 
 int shim_channel_blocks(struct shim_session *session, CUstream stream, struct shim_stream **in)
@@ -305,7 +294,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 	*in = NULL;
 	if (!atomic_load(&many) && !atomic_load(&branches))
 		return 1;
-	ctx = current();
+	ctx = shim_context_handle();
 	pthread_mutex_lock(&lock);
 	if (many)
 		take_note();
@@ -322,7 +311,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 		s = find(stream);
 		room = has_room(ctx, is_more(stream, s));
 	}
-	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream))
+	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream))
 		*in = entered(stream, s, ctx);
 	pthread_mutex_unlock(&lock);
 	return room;
@@ -330,7 +319,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 
 void shim_channels_fork(struct shim_session *session, uint32_t n)
 {
-	CUcontext ctx = current();
+	CUcontext ctx = shim_context_handle();
 
 	pthread_mutex_lock(&lock);
 	branches += n; /* before: what is held meanwhile must leave room for them */
@@ -410,7 +399,7 @@ int shim_channels_several(void)
 
 void shim_channel_made(CUstream stream)
 {
-	CUcontext ctx = current();
+	CUcontext ctx = shim_context_handle();
 
 	if (!ctx)
 		return;
@@ -442,7 +431,7 @@ void shim_channels_thread(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static __thread uint32_t known;
 	uint32_t now = atomic_load(&contexts_gone) + 1;
-	CUcontext ctx = known == now ? NULL : current();
+	CUcontext ctx = known == now ? NULL : shim_context_handle();
 
 	if (!ctx)
 		return;

@@ -89,6 +89,9 @@ static SHIM_INLINE int shim_context_is_cached(struct shim_cached *cached)
 /* The current context's device, of which the driver is asked no more often than that. */
 CUresult shim_context_device(CUdevice *device);
 
+/* The current context's handle, as the driver says; NULL: there is none. */
+CUcontext shim_context_handle(void);
+
 /* The program makes a call that changes which context is current on this thread. */
 void shim_context_changes(void);
 
