@@ -14,8 +14,6 @@
 #define BARRIERS_OF_GUARD 1u
 #define REGISTERS_SHIFT 24 /* in its sh_info */
 
-#define REFUSE(g, why, ...) (*(g)->reason = CUBIN_REASON_##why, gs_fail((g)->err, __VA_ARGS__))
-
 static int find_kernel(struct cubin_guarding *g)
 {
 	for (uint32_t y = 1; y < g->e->symbols && !g->symbol; y++)
@@ -26,7 +24,7 @@ static int find_kernel(struct cubin_guarding *g)
 	g->info = cubin_elf_find(g->e, CUBIN_SECTION_INFO, g->name);
 	g->params = cubin_elf_find(g->e, CUBIN_SECTION_PARAMS, g->name);
 	if (!g->symbol || !g->text || !g->info || !g->params)
-		return REFUSE(g, CODE, "cubin: the kernel's parts are not found");
+		return CUBIN_GUARD_REFUSE(g, CODE, "cubin: the kernel's parts are not found");
 	for (uint32_t y = 1; y < g->e->symbols && !g->params_symbol; y++)
 		if (ELF64_ST_TYPE(g->e->symbol[y].st_info) == STT_SECTION &&
 		    g->e->symbol[y].st_shndx == g->params)
@@ -79,7 +77,8 @@ static int guard_code(struct cubin_guarding *g, uint32_t registers)
 	if (in_header && in_header < g->t->registers)
 		s->h.sh_info = (s->h.sh_info & 0xffffff) | g->t->registers << REGISTERS_SHIFT;
 	if (!in_header && !registers)
-		return REFUSE(g, FORMAT, "cubin: it does not say how many registers it has");
+		return CUBIN_GUARD_REFUSE(g, FORMAT,
+					  "cubin: it does not say how many registers it has");
 	if (g->e->h.e_ident[EI_ABIVERSION] < 8 && barriers < BARRIERS_OF_GUARD)
 		s->h.sh_flags |= (uint64_t)BARRIERS_OF_GUARD << BARRIERS_SHIFT;
 	return 0;
@@ -104,11 +103,12 @@ static int guard_relocation(struct cubin_guarding *g, uint8_t *r, int in_code, i
 	const Elf64_Sym *y;
 
 	if (symbol >= g->e->symbols || symbol == g->symbol)
-		return REFUSE(g, RELOCATION, "cubin: a relocation is against the kernel itself");
+		return CUBIN_GUARD_REFUSE(g, RELOCATION,
+					  "cubin: a relocation is against the kernel itself");
 	y = &g->e->symbol[symbol];
 	if (y->st_shndx == SHN_UNDEF)
-		return REFUSE(g, FUNCTIONS, "cubin: a relocation is against %.100s",
-			      cubin_elf_symbol_name(g->e, (uint32_t)symbol));
+		return CUBIN_GUARD_REFUSE(g, FUNCTIONS, "cubin: a relocation is against %.100s",
+					  cubin_elf_symbol_name(g->e, (uint32_t)symbol));
 	if (in_code) {
 		place += g->t->code_size;
 		memcpy(r, &place, sizeof(place));
@@ -116,7 +116,8 @@ static int guard_relocation(struct cubin_guarding *g, uint8_t *r, int in_code, i
 	if (y->st_shndx != g->text || ELF64_ST_TYPE(y->st_info) != STT_SECTION)
 		return 0;
 	if (!has_addend)
-		return REFUSE(g, RELOCATION, "cubin: a relocation against its code has no addend");
+		return CUBIN_GUARD_REFUSE(g, RELOCATION,
+					  "cubin: a relocation against its code has no addend");
 	addend = get64(r + 16) + g->t->code_size;
 	memcpy(r + 16, &addend, sizeof(addend));
 	return 0;
@@ -134,7 +135,8 @@ static int guard_relocations(struct cubin_guarding *g)
 		    s->belongs != CUBIN_KERNEL || !s->h.sh_size)
 			continue;
 		if (s->h.sh_size % each)
-			return REFUSE(g, RELOCATION, "cubin: relocations of another size");
+			return CUBIN_GUARD_REFUSE(g, RELOCATION,
+						  "cubin: relocations of another size");
 		copy = malloc(s->h.sh_size);
 		if (!copy)
 			return gs_fail(g->err, "no memory");

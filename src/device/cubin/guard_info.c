@@ -14,8 +14,6 @@
 #define PARAM_INFO_BITS 0x1f000u /* beside the size; the same in each that was seen */
 #define NUMBERS 256
 
-#define REFUSE(g, why, ...) (*(g)->reason = CUBIN_REASON_##why, gs_fail((g)->err, __VA_ARGS__))
-
 /* Attributes under way from a section to its new contents. */
 struct copying {
 	struct cubin_guarding *g;
@@ -37,7 +35,8 @@ static int shift_branches(struct cubin_guarding *g, uint8_t *value, size_t size,
 		uint32_t n;
 
 		if (size - at < 12 || (n = get32(value + at + 8)) > (size - at - 12) / 4)
-			return REFUSE(g, ATTRIBUTE, "cubin: its branch targets end too early");
+			return CUBIN_GUARD_REFUSE(g, ATTRIBUTE,
+						  "cubin: its branch targets end too early");
 		shift(value, at, by);
 		for (uint32_t i = 0; i < n; i++)
 			shift(value, at + 12 + (size_t)4 * i, by);
@@ -50,8 +49,8 @@ static int shift_spills(struct cubin_guarding *g, uint8_t *value, size_t size, u
 {
 	for (size_t at = 0; at + 8 <= size; at += 8) {
 		if (get32(value + at) != 1)
-			return REFUSE(g, ATTRIBUTE, "cubin: an annotation of kind %u",
-				      get32(value + at));
+			return CUBIN_GUARD_REFUSE(g, ATTRIBUTE, "cubin: an annotation of kind %u",
+						  get32(value + at));
 		shift(value, at + 4, by);
 	}
 	return 0;
@@ -80,7 +79,8 @@ static int shift_value(struct cubin_guarding *g, uint8_t number, uint8_t *value,
 	case CUBIN_PLAIN:
 		return 0;
 	default:
-		return REFUSE(g, ATTRIBUTE, "cubin: attribute %#x is not known", number);
+		return CUBIN_GUARD_REFUSE(g, ATTRIBUTE, "cubin: attribute %#x is not known",
+					  number);
 	}
 	for (size_t at = 0; at + each <= size; at += each)
 		shift(value, at, by);
@@ -101,7 +101,8 @@ static int add_shifted(struct copying *c, const struct cubin_info *i)
 	     i->number == CUBIN_ATTRIBUTE_GROUP_MASK_REGISTERS))
 		before = guard->size;
 	if (before + i->size > UINT16_MAX)
-		return REFUSE(c->g, ATTRIBUTE, "cubin: attribute %#x has no room", i->number);
+		return CUBIN_GUARD_REFUSE(c->g, ATTRIBUTE, "cubin: attribute %#x has no room",
+					  i->number);
 	value = malloc(before + i->size + 1);
 	if (!value)
 		return gs_fail(c->g->err, "no memory");

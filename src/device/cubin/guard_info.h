@@ -18,6 +18,9 @@ struct cubin_guarding {
 	struct gs_error *err;
 };
 
+#define CUBIN_GUARD_REFUSE(g, why, ...) \
+	(*(g)->reason = CUBIN_REASON_##why, gs_fail((g)->err, __VA_ARGS__))
+
 /* Writes the section of the kernel's attributes anew.  0, or -1 with *reason. */
 int cubin_guard_info(struct cubin_guarding *g);
 /* The same for the module's: the kernel's registers are at least the guard's. */

@@ -33,9 +33,6 @@ struct cubin {
  */
 void cubin_facts(const struct cubin *c, uint32_t i, struct cubin_kernel *k, struct gs_error *err);
 
-/* Is symbol y the kernel of these parts, or a function or a label in its code? */
-int cubin_is_inside(const struct cubin_elf *e, const struct cubin_parts *p, uint32_t y);
-
 /* What code uses, as CUBIN_USES_... */
 uint32_t cubin_code_uses(const uint8_t *code, size_t size);
 /*

@@ -34,7 +34,8 @@ refuse(struct gathering *g, enum cubin_reason reason, const char *fmt, ...)
 	va_end(ap);
 }
 
-int cubin_is_inside(const struct cubin_elf *e, const struct cubin_parts *p, uint32_t y)
+/* Is symbol y the kernel of these parts, or a function or a label in its code? */
+static int is_inside(const struct cubin_elf *e, const struct cubin_parts *p, uint32_t y)
 {
 	return y && y < e->symbols && e->symbol[y].st_shndx == p->text;
 }
@@ -211,8 +212,8 @@ static void see_calls(struct gathering *g)
 	for (size_t at = 0; at + 8 <= s->h.sh_size; at += 8) {
 		uint32_t caller = get32(s->data + at), callee = get32(s->data + at + 4);
 
-		if (callee <= INT32_MAX && callee && cubin_is_inside(e, g->p, caller) &&
-		    !cubin_is_inside(e, g->p, callee) && !cubin_is_drivers(e, callee))
+		if (callee <= INT32_MAX && callee && is_inside(e, g->p, caller) &&
+		    !is_inside(e, g->p, callee) && !cubin_is_drivers(e, callee))
 			refuse(g, CUBIN_REASON_FUNCTIONS, "cubin: it calls %.100s",
 			       callee < e->symbols ? cubin_elf_symbol_name(e, callee) : "?");
 	}

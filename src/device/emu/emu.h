@@ -206,7 +206,6 @@ CUresult emu_stream_wait(struct CUstream_st *s, uint64_t seq);
 CUresult emu_stream_query(struct CUstream_st *s);
 CUresult emu_ctx_wait(struct CUctx_st *ctx);
 int emu_ctx_busy(struct CUctx_st *ctx); /* something enqueued has not completed */
-void emu_memory_changed(void);          /* waiters for values look again */
 struct emu_task *emu_task_new(enum emu_task_kind kind);
 struct CUevent_st *emu_event_create(struct CUctx_st *ctx, unsigned int flags);
 void emu_event_release(struct CUevent_st *event); /* under the mutex of its context */

@@ -94,7 +94,7 @@ fail:
 	return NULL;
 }
 
-struct emu_task *emu_task_clone(const struct emu_task *t)
+static struct emu_task *clone_task(const struct emu_task *t)
 {
 	struct emu_task *c = malloc(sizeof(*c));
 
@@ -140,7 +140,7 @@ static struct emu_task *clone_locked(struct CUctx_st *ctx, const struct emu_task
 	struct emu_task *c;
 
 	pthread_mutex_lock(&ctx->mutex);
-	c = emu_task_clone(t);
+	c = clone_task(t);
 	pthread_mutex_unlock(&ctx->mutex);
 	return c;
 }

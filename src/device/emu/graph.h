@@ -72,7 +72,6 @@ struct CUgraphExec_st *emu_exec_new(struct CUgraph_st *graph);
 void emu_exec_release(struct CUgraphExec_st *exec);
 struct emu_steps *emu_steps_copy(const struct emu_steps *steps); /* NULL: no memory */
 void emu_steps_release(struct emu_steps *steps);
-struct emu_task *emu_task_clone(const struct emu_task *t);
 /* The task that runs the graph. */
 CUresult emu_exec_run(struct CUctx_st *ctx, struct emu_task *t);
 

@@ -95,7 +95,8 @@ static pthread_mutex_t value_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t value_cond = PTHREAD_COND_INITIALIZER;
 static uint64_t value_changes;
 
-void emu_memory_changed(void)
+/* Waiters for values look again. */
+static void memory_changed(void)
 {
 	pthread_mutex_lock(&value_mutex);
 	value_changes++;
@@ -134,7 +135,7 @@ static int value_there(const struct emu_task *t)
 	}
 }
 
-/* Between two looks at a value, ns.  That of device memory mostly comes with emu_memory_changed();
+/* Between two looks at a value, ns.  That of device memory mostly comes with memory_changed();
  * the host's (t->e) without. */
 #define PAUSE_LEAST_NS 20000
 #define PAUSE_MOST_NS 1000000
@@ -220,14 +221,14 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 	case EMU_T_KERNEL:
 		emu_engine_run(emu.engine, t->grid, s->priority);
 		rc = emu_fault_result(t->grid);
-		emu_memory_changed();
+		memory_changed();
 		break;
 	case EMU_T_WAIT_VALUE:
 		wait_value(ctx, t);
 		break;
 	case EMU_T_FN:
 		rc = t->fn(ctx, t);
-		emu_memory_changed();
+		memory_changed();
 		break;
 	default:
 		break;
@@ -236,6 +237,6 @@ void emu_task_execute(struct CUstream_st *s, struct emu_task *t)
 		CUresult none = CUDA_SUCCESS;
 
 		atomic_compare_exchange_strong(&ctx->error, &none, rc);
-		emu_memory_changed();
+		memory_changed();
 	}
 }

@@ -53,7 +53,8 @@ static int grow(struct ptx_arena *arena, size_t size)
 	return 0;
 }
 
-void *ptx_arena_alloc(struct ptx_arena *arena, size_t size)
+/* size bytes, aligned for any node, not zeroed; NULL when memory is short. */
+static void *take(struct ptx_arena *arena, size_t size)
 {
 	void *p;
 
@@ -69,7 +70,7 @@ void *ptx_arena_alloc(struct ptx_arena *arena, size_t size)
 
 void *ptx_arena_copy(struct ptx_arena *arena, const void *data, size_t size)
 {
-	void *p = size ? ptx_arena_alloc(arena, size) : NULL;
+	void *p = size ? take(arena, size) : NULL;
 
 	if (p)
 		memcpy(p, data, size);

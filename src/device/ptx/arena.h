@@ -15,9 +15,6 @@ struct ptx_arena {
 
 /* A zeroed struct ptx_arena is an empty arena. */
 
-/* size bytes, aligned for any node, not zeroed; NULL when memory is short. */
-void *ptx_arena_alloc(struct ptx_arena *arena, size_t size);
-
 /* A copy of size bytes; NULL when memory is short (and for 0 bytes). */
 void *ptx_arena_copy(struct ptx_arena *arena, const void *data, size_t size);
 

@@ -104,6 +104,11 @@ enum ptx_type { /* PTX ISA, "Fundamental Types" */
 /* Size in bytes; 0 for PRED, NONE and opaque types. */
 uint32_t ptx_type_size(enum ptx_type type);
 
+static inline int ptx_is_signed(enum ptx_type t)
+{
+	return t == PTX_T_S8 || t == PTX_T_S16 || t == PTX_T_S32 || t == PTX_T_S64;
+}
+
 enum ptx_linkage {
 	PTX_LINK_NONE,
 	PTX_LINK_EXTERN,
@@ -248,6 +253,11 @@ static inline int ptx_starts(struct ptx_slice s, const char *prefix)
 static inline int ptx_is(struct ptx_slice s, const char *text)
 {
 	return s.len == strlen(text) && ptx_starts(s, text);
+}
+
+static inline int ptx_same(struct ptx_slice a, struct ptx_slice b)
+{
+	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
 }
 
 /* ".x" of %ctaid.x, ".h1" of a register; empty: none. */

@@ -69,7 +69,8 @@ static enum ptx_level level_of(const struct ptx_levels *l, const struct ptx_oper
 	}
 }
 
-int ptx_level_constant(const struct ptx_levels *l, const struct ptx_operand *o, uint64_t *value)
+/* Is the operand a constant, or a register that only ever holds one? */
+static int constant_of(const struct ptx_levels *l, const struct ptx_operand *o, uint64_t *value)
 {
 	const struct ptx_insn *by;
 	uint32_t id;
@@ -109,7 +110,7 @@ static int warp_rule(const struct ptx_levels *l, const struct ptx_insn *insn, en
 	uint64_t b;
 
 	if (insn->nopd != 3 || level_of(l, &insn->opd[1]) != PTX_LEVEL_TID_X ||
-	    !ptx_level_constant(l, &insn->opd[2], &b))
+	    !constant_of(l, &insn->opd[2], &b))
 		return 0;
 	if (op == PTX_OP_SETP)
 		return splits_at_warp(insn->opcode, b);
@@ -125,7 +126,7 @@ static int is_broadcast(const struct ptx_levels *l, const struct ptx_insn *insn)
 
 	return ptx_has_modifier(insn->opcode, ".idx") && insn->nopd >= 4 &&
 	       level_of(l, &insn->opd[2]) <= PTX_LEVEL_WARP &&
-	       ptx_level_constant(l, &insn->opd[3], &clamp) && clamp == 31;
+	       constant_of(l, &insn->opd[3], &clamp) && clamp == 31;
 }
 
 /* Votes, matches and reductions agree among those that the mask names: half a warp may be asked at
@@ -138,7 +139,7 @@ static int is_of_warp(const struct ptx_levels *l, const struct ptx_insn *insn)
 		return 0;
 	if (!ptx_has_modifier(insn->opcode, ".sync")) /* of old ISAs: the whole warp */
 		return 1;
-	return insn->nopd && ptx_level_constant(l, &insn->opd[insn->nopd - 1], &mask) &&
+	return insn->nopd && constant_of(l, &insn->opd[insn->nopd - 1], &mask) &&
 	       (uint32_t)mask == UINT32_MAX;
 }
 

@@ -40,7 +40,4 @@ enum ptx_level ptx_level_of_branch(const struct ptx_levels *l, uint32_t i);
 /* The register's number, or PTX_SYM_NONE. */
 uint32_t ptx_level_reg(const struct ptx_levels *l, struct ptx_slice name, uint16_t scope);
 
-/* Is the operand a constant, or a register that only ever holds one? */
-int ptx_level_constant(const struct ptx_levels *l, const struct ptx_operand *o, uint64_t *value);
-
 #endif

@@ -139,11 +139,6 @@ static const struct ptx_insn *only_def(const struct walk *w, struct ptx_slice na
 	return &w->l.f->stmt[w->l.def[id]].insn;
 }
 
-static int same_text(struct ptx_slice a, struct ptx_slice b)
-{
-	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
-}
-
 /* The same value wherever it is read: a constant, or a register written once. */
 static int same_value(const struct walk *w, const struct ptx_operand *a,
 		      const struct ptx_operand *b)
@@ -151,7 +146,7 @@ static int same_value(const struct walk *w, const struct ptx_operand *a,
 	if (a->kind == PTX_OPD_INT && b->kind == PTX_OPD_INT)
 		return a->bits == b->bits;
 	return a->kind == PTX_OPD_REG && b->kind == PTX_OPD_REG && a->scope == b->scope &&
-	       same_text(a->name, b->name) && only_def(w, a->name, a->scope);
+	       ptx_same(a->name, b->name) && only_def(w, a->name, a->scope);
 }
 
 /* setp.lt.s32 against setp.ge.s32: one holds where the other does not. */
@@ -179,10 +174,10 @@ static int same_condition(const struct walk *w, const struct ptx_operand *a,
 	const struct ptx_insn *x = only_def(w, a->name, a->scope);
 	const struct ptx_insn *y = only_def(w, branch->guard, branch->guard_scope);
 
-	if (same_text(a->name, branch->guard) && a->scope == branch->guard_scope)
+	if (ptx_same(a->name, branch->guard) && a->scope == branch->guard_scope)
 		return 1;
 	return x && y && x->nopd == 3 && y->nopd == 3 && !x->guard.len && !y->guard.len &&
-	       (same_text(x->opcode, y->opcode) || are_opposite(x->opcode, y->opcode)) &&
+	       (ptx_same(x->opcode, y->opcode) || are_opposite(x->opcode, y->opcode)) &&
 	       same_value(w, &x->opd[1], &y->opd[1]) && same_value(w, &x->opd[2], &y->opd[2]);
 }
 

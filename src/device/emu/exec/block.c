@@ -147,7 +147,8 @@ static uint32_t waiting(const struct emu_warp *w, uint32_t id)
 }
 
 /* With a count, whole warps count (PTX ISA, bar): one whose live lanes are all here, as 32. */
-uint32_t emu_barrier_arrived(const struct emu_block *b, uint32_t id)
+/* Threads that count as arrived. */
+static uint32_t arrived_at(const struct emu_block *b, uint32_t id)
 {
 	uint32_t n = b->bar[id].arrived + b->bar[id].gone;
 
@@ -163,7 +164,7 @@ uint32_t emu_barrier_arrived(const struct emu_block *b, uint32_t id)
 void emu_barrier_check(struct emu_block *b, uint32_t id)
 {
 	struct emu_barrier *bar = &b->bar[id], done;
-	uint32_t n = emu_barrier_arrived(b, id);
+	uint32_t n = arrived_at(b, id);
 
 	if (!n || n < (bar->expected ? bar->expected : b->live))
 		return;
@@ -201,7 +202,7 @@ static enum emu_run stuck(struct emu_block *b)
 
 			snprintf(words, sizeof(words),
 				 "barrier that cannot complete: %u of %u threads came",
-				 emu_barrier_arrived(b, id), expected ? expected : b->live);
+				 arrived_at(b, id), expected ? expected : b->live);
 			w->op = &b->grid->program->op[w->lane.pc[lane]];
 			emu_fault(w, lane, EMU_FAULT_BARRIER, id, words);
 			break;

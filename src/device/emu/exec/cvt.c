@@ -16,11 +16,6 @@ static int is_float(uint8_t t)
 	return t == PTX_T_F16 || t == PTX_T_BF16 || t == PTX_T_F32 || t == PTX_T_F64;
 }
 
-static int is_signed_type(uint8_t t)
-{
-	return t == PTX_T_S8 || t == PTX_T_S16 || t == PTX_T_S32 || t == PTX_T_S64;
-}
-
 static uint32_t bits_of(uint8_t t)
 {
 	switch (t) {
@@ -106,7 +101,7 @@ static uint64_t float_to_int(double v, const struct emu_op *op)
 	if (isnan(v))
 		return bits == 64 ? 0x8000000000000000ull : 0;
 	v = integral(v, op->mode.rounding);
-	if (is_signed_type(op->wide)) {
+	if (ptx_is_signed((enum ptx_type)op->wide)) {
 		double hi = ldexp(1.0, (int)bits - 1);
 
 		if (v >= hi)
@@ -125,10 +120,10 @@ static uint64_t float_to_int(double v, const struct emu_op *op)
 static uint64_t saturate_int(uint64_t v, const struct emu_op *op)
 {
 	uint32_t bits = bits_of(op->wide);
-	int src_signed = is_signed_type(op->type);
+	int src_signed = ptx_is_signed((enum ptx_type)op->type);
 	int64_t lo, hi;
 
-	if (is_signed_type(op->wide)) {
+	if (ptx_is_signed((enum ptx_type)op->wide)) {
 		hi = bits == 64 ? INT64_MAX : (int64_t)(1ull << (bits - 1)) - 1;
 		lo = -hi - 1;
 		if (!src_signed)
@@ -226,7 +221,7 @@ int emu_h_cvt(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 		} else {
 			uint64_t v = load_int(w, op->s[0], op->type, i);
 
-			if (to_float && is_signed_type(op->type))
+			if (to_float && ptx_is_signed((enum ptx_type)op->type))
 				store_float(w, op, i, (double)(int64_t)v, (float)(int64_t)v);
 			else if (to_float)
 				store_float(w, op, i, (double)v, (float)v);

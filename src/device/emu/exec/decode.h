@@ -105,7 +105,6 @@ struct decoder {
 };
 
 /* decode_names.c */
-int decode_same(struct ptx_slice a, struct ptx_slice b);
 void *emu_grow(void *p, uint32_t *cap, uint32_t need, size_t size);
 int decode_fail(struct decoder *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct sym *decode_lookup(struct decoder *d, struct ptx_slice name, int *index);
@@ -137,7 +136,6 @@ int decode_loc_reset(struct decoder *d); /* a new function begins: no place in t
 
 /* decode_operand.c */
 struct emu_op *decode_emit(struct decoder *d, enum emu_class cls, emu_handler *fn);
-struct emu_op *decode_emit_plain(struct decoder *d, emu_handler *fn); /* without the guard */
 int32_t decode_new_row(struct decoder *d, uint32_t bytes);
 int32_t decode_temp(struct decoder *d);
 /* Put rows into the program's list: where they begin, UINT32_MAX: no memory. */
@@ -167,13 +165,11 @@ int decode_mods(struct decoder *d, struct ptx_slice opcode, struct mods *m);
 int decode_has(struct mods *m, const char *token); /* and consumes it */
 void decode_ignore(struct mods *m, const char *const *tokens);
 uint32_t decode_bits(enum ptx_type type);
-int decode_is_signed(enum ptx_type type);
 int decode_is_float(enum ptx_type type);
 
 /* families; 1: not mine, 0: done, -1: failed */
 int decode_memory(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_control(struct decoder *d, const struct ptx_insn *in, struct mods *m);
-int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_sync(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_mbarrier(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_copy_arrive(struct decoder *d, const struct ptx_insn *in,

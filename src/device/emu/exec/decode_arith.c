@@ -37,7 +37,7 @@ struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_h
 	memcpy(op->s, s, sizeof(s));
 	op->d = dst;
 	op->type = (uint8_t)type;
-	op->is_signed = (uint8_t)decode_is_signed(type);
+	op->is_signed = (uint8_t)ptx_is_signed(type);
 	return op;
 }
 
@@ -111,7 +111,7 @@ static int table(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		}
 		return decode_fix(d, op->d,
 				  decode_kind_wide(a->kind[0]) ? a->kind[0] :
-				  decode_is_signed(type)       ? EMU_K_S32 :
+				  ptx_is_signed(type)          ? EMU_K_S32 :
 								 EMU_K_U32,
 				  fix);
 	}

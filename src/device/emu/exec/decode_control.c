@@ -158,7 +158,7 @@ static int arguments(struct decoder *d, const struct ptx_operand *list, const st
 	return 0;
 }
 
-int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m)
+static int decode_call(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	struct emu_program *p = d->program;
 	uint32_t at = 0, fi = 0, k;
@@ -365,7 +365,7 @@ static int together(struct decoder *d, const struct ptx_insn *in, emu_handler *f
 	op->extra[0] = p;
 	op->sub = (uint8_t)sub;
 	op->type = (uint8_t)type;
-	op->is_signed = (uint8_t)decode_is_signed(type);
+	op->is_signed = (uint8_t)ptx_is_signed(type);
 	op->wide = sk == EMU_K_U64;
 	op->mode.flags = negated ? EMU_F_SAT : 0;
 	return decode_fix(d, dst, dk, fix);

@@ -28,7 +28,7 @@ static int pack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->vec = (uint8_t)bits;
 	op->is_signed = (uint8_t)(tokens ? memmem(in->opcode.s, in->opcode.len, ".s4", 3) ||
 						   memmem(in->opcode.s, in->opcode.len, ".s2", 3) :
-					   decode_is_signed(m->type[0]));
+					   ptx_is_signed(m->type[0]));
 	return decode_fix(d, op->d, EMU_K_U32, fix);
 }
 
@@ -97,8 +97,8 @@ int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return decode_unknown(d, in);
 	if (st == PTX_T_F16X2 || st == PTX_T_BF16X2 || (!packed && in->nopd != 2))
 		return decode_unknown(d, in);
-	dk = decode_bits(dt) == 64 ? (decode_is_signed(dt) ? EMU_K_S64 : EMU_K_U64) :
-	     decode_is_signed(dt)  ? EMU_K_S32 :
+	dk = decode_bits(dt) == 64 ? (ptx_is_signed(dt) ? EMU_K_S64 : EMU_K_U64) :
+	     ptx_is_signed(dt)     ? EMU_K_S32 :
 				     EMU_K_U32;
 	sk[0] = sk[1] = decode_bits(st) == 64 ? EMU_K_U64 : EMU_K_U32;
 	op = decode_simple(d, in, packed ? emu_h_cvt_pack2 : emu_h_cvt, dk, sk, packed ? 2 : 1, st,

@@ -142,7 +142,7 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	op->space = (uint8_t)space;
 	op->size = (uint8_t)(decode_bits(type) / 8);
 	op->vec = (uint8_t)n;
-	op->is_signed = (uint8_t)decode_is_signed(type);
+	op->is_signed = (uint8_t)ptx_is_signed(type);
 	op->wide = bits == 64;
 	op->boolop = (uint8_t)(bits < 32 ? 16 : 32);
 	op->d = rows[0];

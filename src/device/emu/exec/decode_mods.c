@@ -157,11 +157,6 @@ uint32_t decode_bits(enum ptx_type t)
 	}
 }
 
-int decode_is_signed(enum ptx_type t)
-{
-	return t == PTX_T_S8 || t == PTX_T_S16 || t == PTX_T_S32 || t == PTX_T_S64;
-}
-
 int decode_is_float(enum ptx_type t)
 {
 	return t >= PTX_T_F16 && t <= PTX_T_F64;

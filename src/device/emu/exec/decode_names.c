@@ -44,11 +44,6 @@ int decode_unknown(struct decoder *d, const struct ptx_insn *in)
 	return decode_fail(d, "unknown instruction %.*s", (int)in->opcode.len, in->opcode.s);
 }
 
-int decode_same(struct ptx_slice a, struct ptx_slice b)
-{
-	return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
-}
-
 static uint32_t hash(struct ptx_slice s)
 {
 	uint32_t h = 2166136261u;
@@ -82,7 +77,7 @@ struct sym *decode_declare(struct decoder *d, struct ptx_slice name, enum sym_ki
 static struct sym *find(struct decoder *d, struct ptx_slice name, uint32_t scope)
 {
 	for (uint32_t i = d->names.bucket[hash(name)]; i; i = d->names.sym[i].next)
-		if (d->names.sym[i].scope == scope && decode_same(d->names.sym[i].name, name))
+		if (d->names.sym[i].scope == scope && ptx_same(d->names.sym[i].name, name))
 			return &d->names.sym[i];
 	return NULL;
 }
@@ -122,7 +117,7 @@ const struct ptx_func *decode_find_func(const struct ptx_module *m, struct ptx_s
 	const struct ptx_func *decl = NULL;
 
 	for (uint32_t i = 0; i < m->nfunc; i++) {
-		if (!decode_same(m->func[i].name, name))
+		if (!ptx_same(m->func[i].name, name))
 			continue;
 		*index = i;
 		if (!m->func[i].is_decl)

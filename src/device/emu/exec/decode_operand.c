@@ -8,7 +8,8 @@
 #include "device/emu/exec/decode.h"
 #include "device/emu/exec/half.h"
 
-struct emu_op *decode_emit_plain(struct decoder *d, emu_handler *fn)
+/* Without the guard. */
+static struct emu_op *emit_plain(struct decoder *d, emu_handler *fn)
 {
 	struct emu_program *p = d->program;
 	struct emu_op *op;
@@ -30,7 +31,7 @@ struct emu_op *decode_emit_plain(struct decoder *d, emu_handler *fn)
 
 struct emu_op *decode_emit(struct decoder *d, enum emu_class cls, emu_handler *fn)
 {
-	struct emu_op *op = decode_emit_plain(d, fn);
+	struct emu_op *op = emit_plain(d, fn);
 
 	if (op) {
 		op->cls = (uint8_t)cls;
@@ -157,7 +158,7 @@ static int32_t adapt(struct decoder *d, int32_t from, int wide, enum emu_kind ki
 		decode_fail(d, "a predicate and a value are mixed");
 		return EMU_NO_ROW;
 	}
-	op = decode_emit_plain(d, want ? emu_h_widen : emu_h_narrow);
+	op = emit_plain(d, want ? emu_h_widen : emu_h_narrow);
 	if (!op)
 		return EMU_NO_ROW;
 	op->s[0] = from;
@@ -214,7 +215,7 @@ static int32_t special(struct decoder *d, const struct ptx_operand *o, enum emu_
 	for (unsigned int i = 0; i < EMU_SR_COUNT; i++) {
 		if (strcmp(name, sreg_names[i]) != 0)
 			continue;
-		op = decode_emit_plain(d, emu_h_sreg);
+		op = emit_plain(d, emu_h_sreg);
 		if (!op)
 			return EMU_NO_ROW;
 		op->sub = (uint8_t)i;
@@ -237,7 +238,7 @@ static int32_t symbol(struct decoder *d, const struct ptx_operand *o, enum emu_k
 	uint32_t fi;
 
 	if (s && s->kind == SYM_LOCAL) {
-		op = decode_emit_plain(d, emu_h_frame_address);
+		op = emit_plain(d, emu_h_frame_address);
 		if (!op)
 			return EMU_NO_ROW;
 		op->imm = (int64_t)(s->value + o->bits);
@@ -280,7 +281,7 @@ int32_t decode_source(struct decoder *d, const struct ptx_operand *o, enum emu_k
 			return EMU_NO_ROW;
 		}
 		if (o->negated && reg == PTX_T_PRED) {
-			struct emu_op *op = decode_emit_plain(d, emu_h_not_mask);
+			struct emu_op *op = emit_plain(d, emu_h_not_mask);
 
 			if (!op)
 				return EMU_NO_ROW;

@@ -13,7 +13,7 @@
 const struct shared_var *decode_find_shared(struct decoder *d, struct ptx_slice name)
 {
 	for (uint32_t i = 0; i < d->nshared; i++)
-		if (decode_same(d->shared[i].var->name, name))
+		if (ptx_same(d->shared[i].var->name, name))
 			return &d->shared[i];
 	return NULL;
 }
@@ -28,7 +28,7 @@ int decode_use_shared(struct decoder *d, struct ptx_slice name)
 		const struct ptx_var *v = &m->var[i];
 		uint64_t size;
 
-		if (v->space != PTX_SPACE_SHARED || !decode_same(v->name, name))
+		if (v->space != PTX_SPACE_SHARED || !ptx_same(v->name, name))
 			continue;
 		size = ptx_var_size(v);
 		d->shared = emu_grow(d->shared, &d->capshared, d->nshared + 1, sizeof(*d->shared));

@@ -95,9 +95,9 @@ static int modifiers(struct mods *m, struct emu_op *op)
 
 	if (m->ntype != (is_set ? 2u : 3u) || (is_set && !set_compare(m, op)))
 		return 0;
-	op->extra[3] = (decode_is_signed(at) ? EMU_VIDF_A_SIGNED : 0) |
-		       (decode_is_signed(bt) ? EMU_VIDF_B_SIGNED : 0) |
-		       (decode_is_signed(dt) ? EMU_VIDF_D_SIGNED : 0) | (m->sat ? EMU_VIDF_SAT : 0);
+	op->extra[3] = (ptx_is_signed(at) ? EMU_VIDF_A_SIGNED : 0) |
+		       (ptx_is_signed(bt) ? EMU_VIDF_B_SIGNED : 0) |
+		       (ptx_is_signed(dt) ? EMU_VIDF_D_SIGNED : 0) | (m->sat ? EMU_VIDF_SAT : 0);
 	if (shifts && decode_has(m, "wrap"))
 		op->extra[3] |= EMU_VIDF_WRAP;
 	else if (shifts && !decode_has(m, "clamp"))

@@ -150,8 +150,6 @@ uint64_t emu_block_instructions(const struct emu_block *block);
 
 /* Lanes of a barrier that is complete go on; called after arrivals and exits. */
 void emu_barrier_check(struct emu_block *block, uint32_t barrier);
-/* Threads that count as arrived. */
-uint32_t emu_barrier_arrived(const struct emu_block *block, uint32_t barrier);
 
 /* Fill the grid's fault (the first one wins).  Returns -1. */
 int emu_fault(struct emu_warp *warp, int lane, enum emu_fault_kind kind, uint64_t address,

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/context.h"
+#include "device/shim/context/order.h"
 #include "device/shim/context/patience.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
@@ -46,12 +47,6 @@ static _Atomic int several,
 	/* several: a context has had two streams of its own; many: one has had more than may be
 	 * busy. */
 	many;
-
-/* The legacy default stream has its channel whether it is used or not. */
-static int is_default(CUstream stream)
-{
-	return stream == NULL || stream == CU_STREAM_LEGACY;
-}
 
 static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
 {
@@ -111,13 +106,6 @@ static uint32_t busy(CUcontext ctx)
 	for (const struct shim_stream *s = streams; s; s = s->next)
 		n += s->ctx == ctx && may_be_busy(s);
 	return n;
-}
-
-static CUcontext current(void)
-{
-	CUcontext ctx = NULL;
-
-	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
 }
 
 /* Under lock: collects the streams of the context that may be busy, to be queried without the lock.
@@ -260,9 +248,9 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 	struct shim_stream *s;
 	CUcontext ctx;
 
-	if (is_default(stream) || shim_capturing(stream))
+	if (shim_is_default(stream) || shim_capturing(stream))
 		return NULL;
-	ctx = current();
+	ctx = shim_context_handle();
 	pthread_mutex_lock(&lock);
 	s = find(stream);
 	if (s)
@@ -295,7 +283,8 @@ static void take_note(void)
 /* Under lock: would the stream add to what busy() counts? */
 static int is_more(CUstream stream, const struct shim_stream *s)
 {
-	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream) && !(s && s->busy);
+	return shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream) &&
+	       !(s && s->busy);
 }
 
 int shim_channel_blocks(struct shim_session *session, CUstream stream, struct shim_stream **in)
@@ -307,7 +296,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 	*in = NULL;
 	if (!atomic_load(&many) && !atomic_load(&branches))
 		return 1;
-	ctx = current();
+	ctx = shim_context_handle();
 	pthread_mutex_lock(&lock);
 	if (many)
 		take_note();
@@ -324,7 +313,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 		s = find(stream);
 		room = has_room(ctx, is_more(stream, s));
 	}
-	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !is_default(stream))
+	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream))
 		*in = entered(stream, s, ctx);
 	pthread_mutex_unlock(&lock);
 	return room;
@@ -332,7 +321,7 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 
 void shim_channels_fork(struct shim_session *session, uint32_t n)
 {
-	CUcontext ctx = current();
+	CUcontext ctx = shim_context_handle();
 
 	pthread_mutex_lock(&lock);
 	/* Count them first: a kernel that goes out meanwhile must leave room for them. */
@@ -414,7 +403,7 @@ int shim_channels_several(void)
 
 void shim_channel_made(CUstream stream)
 {
-	CUcontext ctx = current();
+	CUcontext ctx = shim_context_handle();
 
 	if (!ctx)
 		return;
@@ -446,7 +435,7 @@ void shim_channels_thread(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static __thread uint32_t known;
 	uint32_t now = atomic_load(&contexts_gone) + 1;
-	CUcontext ctx = known == now ? NULL : current();
+	CUcontext ctx = known == now ? NULL : shim_context_handle();
 
 	if (!ctx)
 		return;

@@ -265,6 +265,13 @@ struct shim_context *shim_context_known(struct shim_session *s)
 		       shim_context_current(s);
 }
 
+CUcontext shim_context_handle(void)
+{
+	CUcontext ctx = NULL;
+
+	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
+}
+
 CUresult shim_context_device(CUdevice *device)
 {
 	CUresult rc;

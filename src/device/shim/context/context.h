@@ -96,6 +96,9 @@ static SHIM_INLINE int shim_context_is_cached(struct shim_cached *cached)
 /* The current context's device. The driver is asked at most as often as for the context. */
 CUresult shim_context_device(CUdevice *device);
 
+/* The current context's handle, as the driver says; NULL: there is none. */
+CUcontext shim_context_handle(void);
+
 /* The program makes a call that changes this thread's current context. */
 void shim_context_changes(void);
 

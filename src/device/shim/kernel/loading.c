@@ -9,6 +9,7 @@
 
 #include "device/shim/base/capture.h"
 #include "device/shim/context/barrier.h"
+#include "device/shim/context/context.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/kernel/modules.h"
 #include "device/shim/session/session.h"
@@ -47,13 +48,6 @@ static int is_lazy(void)
 	if (!known && REAL(cuModuleGetLoadingMode)(&mode) == CUDA_SUCCESS)
 		known = (int)mode;
 	return known != CU_MODULE_EAGER_LOADING;
-}
-
-static CUcontext current(void)
-{
-	CUcontext ctx = NULL;
-
-	return REAL_AT_ONCE(cuCtxGetCurrent)(&ctx) == CUDA_SUCCESS ? ctx : NULL;
 }
 
 /* Under lock. */
@@ -227,7 +221,7 @@ static void enter(struct shim_load *l, const void *library, CUcontext ctx,
 		  struct shim_kernel *kernel, int whole)
 {
 	CUstreamCaptureMode mode;
-	int pushed = ctx != current();
+	int pushed = ctx != shim_context_handle();
 	CUcontext popped;
 
 	l->in_barrier = 1;
@@ -302,7 +296,7 @@ void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 		return;
 	}
 	if (!ctx)
-		ctx = current();
+		ctx = shim_context_handle();
 	is = k->loaded;
 	if (!ctx || (is && is->ctx == ctx))
 		return;
@@ -330,7 +324,7 @@ static void enter_library(struct shim_load *l, CUlibrary library, int whole)
 	*l = (struct shim_load) { .rc = CUDA_SUCCESS };
 	if (!library || !shim_session_peek() || !is_lazy())
 		return;
-	ctx = current();
+	ctx = shim_context_handle();
 	is = ctx ? find(library, ctx) : NULL;
 	if (ctx && (!is || (whole && !is->whole)))
 		enter(l, library, ctx, NULL, whole);
