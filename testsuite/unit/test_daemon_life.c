@@ -188,6 +188,30 @@ static int come_back(const struct live *l, uint32_t job, int page_fd)
 	return sock;
 }
 
+/* When it launched: a word of earlier versions (page.h). */
+static _Atomic uint64_t *was_launched_ns(struct gs_page *page)
+{
+	return (_Atomic uint64_t *)(void *)((char *)page + offsetof(struct gs_page, preenqueue) -
+					    8);
+}
+
+/* It is greeted without a word of copies, and has a page without them. */
+static int earlier_shim(const struct live *l, uint32_t job, struct gs_page **page, int *page_fd)
+{
+	int sock = live_connect(l);
+	struct gs_error err;
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.step_id = 0;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_WELCOME, page_fd);
+	assert_int_equal(lseek(*page_fd, 0, SEEK_END), 8192);
+	assert_int_equal(gs_page_map(*page_fd, page, &err), 0);
+	return sock;
+}
+
 /*
  * A shim of an earlier version has words in its page that nobody reads any more, the processor it
  * asks on and when it launched, and comes back to this daemon with them.  It is managed as any
@@ -199,10 +223,10 @@ static void test_page_of_an_earlier_shim(void **state)
 	struct gs_page *page, *other;
 	uint32_t job, again;
 	int page_fd, own = live_local(l, 40, 0, "low", &job),
-		     sock = live_hello(l, job, &page, &page_fd), urgent, client;
+		     sock = earlier_shim(l, job, &page, &page_fd), urgent, client;
 
 	gs_page_store(page->was_cpu, 4711);
-	gs_page_store(page->was_launched_ns, UINT64_MAX);
+	gs_page_store(*was_launched_ns(page), UINT64_MAX);
 	gs_page_store(page->attended, GS_ATTENDED_AWAKE); /* of the daemon that it had */
 	live_stop(l, SIGKILL);
 	close(sock);
@@ -218,7 +242,7 @@ static void test_page_of_an_earlier_shim(void **state)
 		gs_page_store(page->slot[0].nt, 10);
 		gs_page_store(page->slot[0].flags, GS_SLOT_EVICTABLE);
 		gs_page_store(page->slot[0].seq, seq);
-		gs_page_store(page->was_launched_ns, gs_clock_ns());
+		gs_page_store(*was_launched_ns(page), gs_clock_ns());
 		live_move(page, 0, GS_K_PREP, GS_K_READY);
 		gs_page_request(page);
 		if (seq == 0) {

@@ -2,13 +2,12 @@
 /*
  * The page that one client, the daemon and the GPU share.
  *
- * A sealed memfd of GS_PAGE_SIZE bytes, made by the daemon and passed over
- * the socket; a client that finds a new daemon passes its page back.  The
- * client registers it with the driver, so the GPU writes to it as well.
- * Fixed-width fields, native byte order (one host); every access that
- * another party can see goes through the helpers below.  The daemon treats
- * every word as hostile input: it never uses one as an index or a size
- * without a check.
+ * A sealed memfd of GS_PAGE_SIZE bytes (a client of an earlier version has one of
+ * GS_PAGE_SIZE_BEFORE), made by the daemon and passed over the socket; a client that finds a new
+ * daemon passes its page back.  The client registers it with the driver, so the GPU writes to it as
+ * well. Fixed-width fields, native byte order (one host); every access that another party can see
+ * goes through the helpers below.  The daemon treats every word as hostile input: it never uses one
+ * as an index or a size without a check.
  */
 #ifndef GPUSHARE_PROTO_PAGE_H
 #define GPUSHARE_PROTO_PAGE_H
@@ -22,7 +21,8 @@
 
 #define GS_PAGE_MAGIC 0x47505347u /* "GPSG" */
 #define GS_PAGE_VERSION 2u
-#define GS_PAGE_SIZE 8192u
+#define GS_PAGE_SIZE 12288u
+#define GS_PAGE_SIZE_BEFORE 8192u /* of earlier versions: all but the copies */
 #define GS_PAGE_SLOTS 126u
 
 /* gs_slot.flags, written by the client before PREP is left. */
@@ -97,6 +97,25 @@ enum gs_beside {
 	GS_BESIDE_TOGETHER, /* in one context (MPS): they run at once */
 };
 
+/* Which way a copy goes.  OTHER: between two places on GPUs, and small ones of which nobody asks.
+ */
+enum gs_copy_direction { GS_COPY_TO_DEVICE, GS_COPY_TO_HOST, GS_COPY_OTHER, GS_COPY_DIRECTIONS };
+
+/* The client's copies in one direction since it began; it alone writes them. */
+struct gs_copies_made {
+	_Atomic uint64_t copies, bytes;
+	_Atomic uint64_t host_ns; /* its threads were so long in copies that wait for their end */
+	uint64_t unused;
+};
+
+struct gs_copies {
+	_Atomic uint32_t shared; /* 1: the client and the daemon see the same; 0: a page of an
+				    earlier version, behind which each has zeros of its own */
+	uint32_t unused[15];
+	struct gs_copies_made made[GS_COPY_DIRECTIONS];
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - 160];
+};
+
 /* What kind of page it is: whoever maps one looks at this first. */
 struct gs_page_head {
 	_Atomic uint32_t magic;
@@ -124,12 +143,14 @@ struct gs_page {
 	_Atomic uint32_t awake; /* client: threads that look whether their launch may go, and need
 				   not be woken */
 	_Atomic uint32_t only;  /* daemon: 1 while no other client has come to the GPU */
-	_Atomic uint64_t was_launched_ns; /* the same */
-	_Atomic uint32_t preenqueue; /* daemon: 1 where a launch that waits for its time slice had
-					better be in its stream (GS_SLOT_PREENQUEUED) */
-	_Atomic uint32_t beside;     /* daemon: enum gs_beside */
+	/* The eight bytes before it are written by clients of earlier versions, too. */
+	_Alignas(32) _Atomic uint32_t
+		preenqueue;      /* daemon: 1 where a launch that waits for its time slice had
+		       better be in its stream (GS_SLOT_PREENQUEUED) */
+	_Atomic uint32_t beside; /* daemon: enum gs_beside */
 	_Atomic uint32_t reserved[6];
 	struct gs_slot slot[GS_PAGE_SLOTS];
+	struct gs_copies copies;
 };
 
 _Static_assert(sizeof(struct gs_slot) == 64, "a slot is one cache line");
@@ -138,8 +159,9 @@ _Static_assert(offsetof(struct gs_slot, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, grant) == 12, "page layout");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
-_Static_assert(offsetof(struct gs_page, was_launched_ns) == 88, "page layout");
+_Static_assert(offsetof(struct gs_page, preenqueue) == 96, "page layout");
 _Static_assert(offsetof(struct gs_page, slot) == 128, "page layout");
+_Static_assert(offsetof(struct gs_page, copies) == GS_PAGE_SIZE_BEFORE, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */
@@ -188,10 +210,10 @@ static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
 }
 
 /*
- * Make a fresh sealed page.  Returns its descriptor (close-on-exec, owned by
- * the caller) and the mapping in *page, or -1 with the reason.
+ * Make a fresh sealed page of that size, one of the two above.  Returns its descriptor
+ * (close-on-exec, owned by the caller) and the mapping in *page, or -1 with the reason.
  */
-int gs_page_create(struct gs_page **page, struct gs_error *err);
+int gs_page_create(struct gs_page **page, uint32_t size, struct gs_error *err);
 
 /*
  * Map a descriptor that somebody else passed.  Refuses anything but a memfd
@@ -199,6 +221,12 @@ int gs_page_create(struct gs_page **page, struct gs_error *err);
  * page of this version.  The descriptor stays the caller's.
  */
 int gs_page_map(int fd, struct gs_page **page, struct gs_error *err);
+
+/* So many bytes of a mapped page are the same for both sides. */
+static inline uint32_t gs_page_shared(const struct gs_page *page)
+{
+	return gs_page_load(page->copies.shared) ? GS_PAGE_SIZE : GS_PAGE_SIZE_BEFORE;
+}
 
 /* Unmap; NULL is fine. */
 void gs_page_unmap(struct gs_page *page);
