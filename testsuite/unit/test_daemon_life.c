@@ -282,6 +282,24 @@ static double kept_active_ms(const struct live *l, uint32_t job)
 	return ms;
 }
 
+/* The client has made so many more copies to the host, of 1 MiB and 2 ms each. */
+static void copies(struct gs_page *page, uint64_t n)
+{
+	struct gs_copies_made *made = &page->copies.made[GS_COPY_TO_HOST];
+
+	atomic_fetch_add(&made->copies, n);
+	atomic_fetch_add(&made->bytes, n * MIB);
+	atomic_fetch_add(&made->host_ns, n * 2 * GS_NS_PER_MS);
+}
+
+static void expect_copies(const struct live *l, uint32_t job, uint64_t n)
+{
+	assert_int_equal(live_figure(l, job, "copies"), n);
+	assert_int_equal(live_figure(l, job, "d2h_mb"), n);
+	assert_int_equal(live_figure(l, job, "h2d_mb"), 0);
+	assert_int_equal(live_figure(l, job, "copying_ms"), 2 * n);
+}
+
 /* What a step that goes on has had is in its report whatever becomes of the daemon. */
 static void test_restart_keeps_figures(void **state)
 {
@@ -303,6 +321,7 @@ static void test_restart_keeps_figures(void **state)
 	live_end_slot(first, 0, GS_K_RUNNING);
 	live_doorbell(sock);
 	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
+	copies(first, 5);
 	close(sock); /* its launch is over, the next one's goes on */
 	gs_page_unmap(first);
 	live_await_log(l, ": gone");
@@ -313,14 +332,19 @@ static void test_restart_keeps_figures(void **state)
 	usleep(100000);
 	active = live_figure(l, job, "active_ms");
 	assert_true(active > 190);
+	copies(page, 2);
+	expect_copies(l, job, 7);
 	live_stop(l, SIGTERM);
 	close(sock);
 	live_start(l);
+	expect_copies(l, job, 5);
 	assert_true(live_figure(l, job, "active_ms") >= active);
 	assert_int_equal(live_figure(l, job, "kernels"), 1);
 	assert_int_equal(live_figure(l, job, "memory_mb"), 150);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2); /* not 3 */
+	copies(page, 1);
+	expect_copies(l, job, 8);
 	for (int i = 0; i < 4000 && kept_active_ms(l, job) <= active + 100;
 	     i++) /* ReportInterval by ReportInterval */
 		usleep(5000);
@@ -331,6 +355,7 @@ static void test_restart_keeps_figures(void **state)
 	assert_int_equal(live_figure(l, job, "kernels"), 1);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2);
+	expect_copies(l, job, 8);
 	gs_page_unmap(page);
 	close(page_fd);
 	close(sock);

@@ -51,7 +51,8 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 		return t;
 	t->dirty = 1;
 	gs_watch_adopt(&t->watch, params->page);
-	t->watch.last_number = params->counted;
+	t->watch.last_number = params->counted.launches;
+	memcpy(t->account.copied, params->counted.copied, sizeof(t->account.copied));
 	if (!gpu->holder) {
 		gs_handover_give(gpu, t, now);
 	} else {
@@ -65,14 +66,15 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	return t;
 }
 
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	struct gs_poll polled;
-	uint64_t counted;
+	struct gs_counted counted;
 
 	gs_watch_last_poll(&t->watch, t->p.page, now, &polled);
 	if (!polled.bad)
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
+	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_grant(t, 0);
 	if (t->phase != GS_WAITING)
@@ -92,7 +94,7 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 		gpu->forced = NULL;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
-	counted = gs_gpu_client_launches(t);
+	counted = gs_gpu_client_counted(t);
 	free(t);
 	return counted;
 }
@@ -148,9 +150,12 @@ uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *t)
 	return UINT32_MAX;
 }
 
-uint64_t gs_gpu_client_launches(const struct gs_gpu_client *t)
+struct gs_counted gs_gpu_client_counted(const struct gs_gpu_client *t)
 {
-	return t->watch.last_number + t->account.told_launches;
+	struct gs_counted is = { .launches = t->watch.last_number + t->account.told_launches };
+
+	memcpy(is.copied, t->account.copied, sizeof(is.copied));
+	return is;
 }
 
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *t)
@@ -354,9 +359,11 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
-	LIST_FOREACH (t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link) {
+		gs_gpu_client_copied(t);
 		if (t->account.busy)
 			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
+	}
 }
 
 /* The GPU's policy is that of the tasks of no class, as device.c has them. */

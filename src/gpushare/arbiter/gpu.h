@@ -56,9 +56,9 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_params *params,
 				 int adopted, uint64_t now);
 
-/* It is gone; its kernels with it.  The next step decides anew.  Returns gs_gpu_client_launches(),
- * with those that were seen last. */
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
+/* It is gone; its kernels with it.  The next step decides anew.  Returns gs_gpu_client_counted(),
+ * with what was seen last. */
+struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* It rang: look at its page in the next step. */
 void gs_gpu_doorbell(struct gs_gpu_client *client);
@@ -102,8 +102,8 @@ int gs_gpu_client_overdue(struct gs_gpu_client *client);
 /* The number that the client has given to a kernel of its on the GPU; UINT32_MAX: none is there. */
 uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *client);
 
-/* Its launches that are in the usage. */
-uint64_t gs_gpu_client_launches(const struct gs_gpu_client *client);
+/* What of its page is in the usage. */
+struct gs_counted gs_gpu_client_counted(const struct gs_gpu_client *client);
 
 /* As far as its page tells, kernels of it are on the GPU. */
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);

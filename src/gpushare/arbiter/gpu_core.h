@@ -32,6 +32,7 @@ struct gs_account {
 	uint64_t untracked_ns;  /* up to here launches without a slot are booked */
 	uint64_t told_launches; /* booked as told (GS_MSG_UNTRACKED), beyond the watch's last number
 				 */
+	struct gs_copied copied[GS_COPY_DIRECTIONS]; /* so much of the page's copies is booked */
 };
 
 /* When it has had nothing live. */

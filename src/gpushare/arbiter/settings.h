@@ -47,9 +47,9 @@ struct gs_gpu_client_params {
 	uint64_t force_ns; /* it is evicted when it has had the time slice for so long, whoever
 			      waits; 0: never */
 	uint32_t job_id, step_id;
-	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */
-	const char *program; /* NULL: not known */
-	uint64_t counted;    /* adopted: so many of its launches are in the usage already */
+	const char *name;          /* "job 12.0 uid 1000 pid 4711", for the log */
+	const char *program;       /* NULL: not known */
+	struct gs_counted counted; /* adopted: so much of its page is in the usage already */
 };
 
 /* What launches of one kernel and shape have told of the time per block-task, and how many of them.

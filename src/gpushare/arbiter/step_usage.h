@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpushare/proto/page.h"
+
 #define GS_STEP_USAGE_KERNELS_MAX 4096 /* kinds of kernel in a step, and numbers in a client */
 #define GS_STEP_USAGE_SAMPLES 512      /* the latest eviction latencies kept */
 #define GS_STEP_USAGE_KERNEL_SAMPLES \
@@ -21,6 +23,18 @@ struct gs_step_usage_time {
 	uint64_t gpu_ns;         /* on the GPU (watch.h) */
 	uint64_t unevictable;    /* launches that nothing could make leave before their end... */
 	uint64_t unevictable_ns; /* ...and theirs of gpu_ns */
+};
+
+/* Copies in one direction (page.h). */
+struct gs_copied {
+	uint64_t copies, bytes;
+	uint64_t host_ns; /* threads were so long in copies that wait for their end */
+};
+
+/* What of a client's page is in its step's usage. */
+struct gs_counted {
+	uint64_t launches;
+	struct gs_copied copied[GS_COPY_DIRECTIONS];
 };
 
 /* As the shim of a process has told it last (GS_MSG_VARIANT). */
@@ -68,6 +82,7 @@ struct gs_step_usage {
 	double p50_us, p99_us;
 	struct gs_step_usage_time
 		time; /* of all kernels, also those that are not listed (any more) */
+	struct gs_copied copied[GS_COPY_DIRECTIONS];
 	struct gs_step_usage_kernel *kernel;
 	uint32_t nkernel;
 };

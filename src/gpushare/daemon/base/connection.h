@@ -12,6 +12,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "gpushare/arbiter/step_usage.h"
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/proto/msg.h"
 
@@ -20,9 +21,10 @@ struct gs_registration {
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
-	uint64_t counted; /* its launches that are in the step's figures, as those were last */
-	int stopped;      /* its process, as the arbiter was told */
-	int has_priority_request; /* it wants a priority of its own (priority_request.h): */
+	struct gs_counted counted; /* what of its page is in the step's figures, as those were last
+				    */
+	int stopped;               /* its process, as the arbiter was told */
+	int has_priority_request;  /* it wants a priority of its own (priority_request.h): */
 	int32_t priority_request;
 	struct gs_driver_use
 		*driver;        /* what the driver says it has (memory_check.h); NULL: not known */

@@ -20,7 +20,8 @@ struct gs_gpu_client *gs_command_join(struct gs_arbiter *arbiter,
 				      const struct gs_gpu_client_params *params, int adopted);
 
 /* It goes.  *launches is what it has made in all; 1 if kernels of it are on the GPU. */
-int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client, uint64_t *launches);
+int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
+		     struct gs_counted *counted);
 
 /* It has asked by message: its page is looked at. */
 void gs_command_doorbell(struct gs_arbiter *arbiter, struct gs_gpu_client *client);
