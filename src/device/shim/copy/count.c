@@ -77,3 +77,15 @@ void shim_copy_count(enum gs_copy_direction is, size_t bytes, uint64_t since_ns)
 		atomic_fetch_add_explicit(&made->host_ns, gs_clock_ns() - since_ns,
 					  memory_order_relaxed);
 }
+
+void shim_copy_count_sum(const struct shim_copy_sum *sum)
+{
+	struct shim_session *s = shim_session_peek();
+
+	for (int i = 0; s && i < GS_COPY_DIRECTIONS; i++) {
+		struct gs_copies_made *made = &s->page->copies.made[i];
+
+		atomic_fetch_add_explicit(&made->copies, sum->copies[i], memory_order_relaxed);
+		atomic_fetch_add_explicit(&made->bytes, sum->bytes[i], memory_order_relaxed);
+	}
+}

@@ -23,4 +23,10 @@ size_t shim_copy_box_bytes(const CUDA_MEMCPY3D *copy);
  * has not. */
 void shim_copy_count(enum gs_copy_direction way, size_t bytes, uint64_t since_ns);
 
+/* So many copies and bytes each way, which a graph makes in each launch; and it was launched. */
+struct shim_copy_sum {
+	uint64_t copies[GS_COPY_DIRECTIONS], bytes[GS_COPY_DIRECTIONS];
+};
+void shim_copy_count_sum(const struct shim_copy_sum *sum);
+
 #endif

@@ -39,6 +39,9 @@ void shim_graph_gone(CUgraphExec exec);
  */
 void shim_graph_went(struct shim_kernel *graph);
 
+/* It has been launched: the copies in it are counted. */
+void shim_graph_copied(CUgraphExec exec);
+
 /* In a forked child. */
 void shim_graph_forked(void);
 
