@@ -108,12 +108,49 @@ struct gs_copies_made {
 	uint64_t unused;
 };
 
+/* The directions in which there is an engine that clients share: TO_DEVICE and TO_HOST. */
+#define GS_COPY_ENGINES 2
+
+/* What a client does with its next copy in a direction, but for small ones. */
+enum gs_copy_rule {
+	GS_COPY_FREE, /* as without us */
+	GS_COPY_TELL, /* has a run, and has the daemon look: another client may be copying */
+	GS_COPY_CUT,  /* the same; and a large one goes out in chunks, behind the copy barrier */
+};
+
+/*
+ * A copy that is under way.  The client makes it and frees it once done is chunks; as the copy goes
+ * on the GPU writes state and done, or the client where it copies chunk by chunk itself.
+ */
+enum gs_copy_state { GS_COPY_NONE, GS_COPY_ENQUEUED, GS_COPY_BEGUN };
+struct gs_copy_run {
+	_Atomic uint32_t state; /* enum gs_copy_state; written last */
+	_Atomic uint32_t way;   /* enum gs_copy_direction, of those with an engine */
+	_Atomic uint32_t chunks, done;
+	_Atomic uint32_t chunk_kib; /* of one chunk */
+	uint32_t unused[3];
+};
+#define GS_COPY_RUNS 32
+
+/*
+ * The client's copies.  The copy barrier of a direction is the word `open`: the GPU waits before
+ * each chunk until it is 1.  The daemon closes it, for 20 ms at most; while `forced` is not 0 it
+ * stays open.  So: daemon: open = 0, then look at forced; client: forced += 1, then open = 1;
+ * both sequentially consistent.
+ */
 struct gs_copies {
 	_Atomic uint32_t shared; /* 1: the client and the daemon see the same; 0: a page of an
 				    earlier version, behind which each has zeros of its own */
-	uint32_t unused[15];
+	_Atomic uint32_t rule[GS_COPY_ENGINES];      /* daemon: enum gs_copy_rule */
+	_Atomic uint32_t chunk_kib[GS_COPY_ENGINES]; /* daemon: what is larger than two of these is
+							cut into such; 0: into one */
+	uint32_t unused[11];
+	_Atomic uint32_t open[GS_COPY_ENGINES];
+	_Atomic uint32_t forced; /* client: calls that must not meet a closed barrier */
+	uint32_t unused_too[13];
 	struct gs_copies_made made[GS_COPY_DIRECTIONS];
-	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - 160];
+	struct gs_copy_run run[GS_COPY_RUNS];
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - 224 - 32 * GS_COPY_RUNS];
 };
 
 /* What kind of page it is: whoever maps one looks at this first. */

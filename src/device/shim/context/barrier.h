@@ -30,6 +30,9 @@ void shim_blocked_behind(unsigned int operations);
  * such a call may begin a hold in between: nothing else is held then.
  */
 void shim_barrier_enter(int only_legacy);
+/* The same without opening the copy barrier (copy_barrier.h): for a call that does not wait for
+ * copies. */
+void shim_barrier_enter_with_copies(int only_legacy);
 /* The same of all, around one that mostly does not block: goes on after some time (patience.h), and
  * 0 says that it was in vain. */
 int shim_barrier_enter_patiently(void);

@@ -2,14 +2,14 @@
 /*
  * The calls that copy memory.  They keep the barrier rule as the calls that are only forwarded do
  * (entries.def), and are counted.  Not counted: those of CUDA 3.1 with addresses of 32 bits, whose
- * symbols have no _v2, cuMemcpy3DBatchAsync, and what a graph copies.
+ * symbols have no _v2, and cuMemcpy3DBatchAsync.  What graphs copy is counted in graph/graph.c.
  */
 #define _GNU_SOURCE
 #include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/base/wraps.h"
 #include "device/shim/context/barrier.h"
-#include "device/shim/copy/count.h"
+#include "device/shim/copy/chunks.h"
 
 /*
  * COPY: `way` and `bytes` are expressions of the parameters; waits: 1 if the call is over when the
@@ -37,20 +37,52 @@
 
 /* ---- one dimension ----------------------------------------------------------- */
 
+/*
+ * These may be cut.  in: the stream that the call means; call: its arguments for a chunk, in which
+ * `to` and `from` are where that goes and comes from.
+ */
+#define ADDRESS(p) ((CUdeviceptr)(uintptr_t)(p))
+#define TO_HOST(at) ((void *)(uintptr_t)(at))
+#define FROM_HOST(at) ((const void *)(uintptr_t)(at))
+#define LINE(name, params, direction, in, is_waiting, is_legacy, call) \
+	static CUresult part_##name(const struct shim_copy *c, size_t at, size_t n) \
+	{ \
+		CUdeviceptr to = c->dst + at, from = c->src + at; \
+		return REAL(name) call; \
+	} \
+	SHIM_EXPORT CUresult name params \
+	{ \
+		struct shim_copy c_ = { .part = part_##name, \
+					.dst = ADDRESS(dst), \
+					.src = ADDRESS(src), \
+					.stream = in, \
+					.waits = is_waiting, \
+					.legacy = is_legacy, \
+					.way = direction, \
+					.units = bytes, \
+					.unit_bytes = 1 }; \
+		return shim_copy_make(&c_); \
+	}
+#define SYNC_LINE(name, params, direction, legacy, call) \
+	LINE(name, params, direction, NULL, 1, legacy, call) \
+	LINE(name##_ptds, params, direction, CU_STREAM_PER_THREAD, 1, 1, call)
+#define ASYNC_LINE(name, params, direction, call) \
+	LINE(name, params, direction, stream, 0, 1, call) \
+	LINE(name##_ptsz, params, direction, stream ? stream : CU_STREAM_PER_THREAD, 0, 1, call)
+
 #define ADDRESSES (CUdeviceptr dst, CUdeviceptr src, size_t bytes)
-COPY(cuMemcpy, ADDRESSES, (dst, src, bytes), shim_copy_between(dst, src, bytes), bytes, 1, 0)
-COPY(cuMemcpy_ptds, ADDRESSES, (dst, src, bytes), shim_copy_between(dst, src, bytes), bytes, 1, 1)
-ASYNC(cuMemcpyAsync, , (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream),
-      (dst, src, bytes, stream), shim_copy_between(dst, src, bytes), bytes)
-SYNC(cuMemcpyHtoD, _v2, (CUdeviceptr dst, const void *src, size_t bytes), (dst, src, bytes),
-     GS_COPY_TO_DEVICE, bytes)
-SYNC(cuMemcpyDtoH, _v2, (void *dst, CUdeviceptr src, size_t bytes), (dst, src, bytes),
-     GS_COPY_TO_HOST, bytes)
+SYNC_LINE(cuMemcpy, ADDRESSES, shim_copy_between(dst, src, bytes), 0, (to, from, n))
+SYNC_LINE(cuMemcpyHtoD_v2, (CUdeviceptr dst, const void *src, size_t bytes), GS_COPY_TO_DEVICE, 1,
+	  (to, FROM_HOST(from), n))
+SYNC_LINE(cuMemcpyDtoH_v2, (void *dst, CUdeviceptr src, size_t bytes), GS_COPY_TO_HOST, 1,
+	  (TO_HOST(to), from, n))
+ASYNC_LINE(cuMemcpyAsync, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream),
+	   shim_copy_between(dst, src, bytes), (to, from, n, c->stream))
+ASYNC_LINE(cuMemcpyHtoDAsync_v2, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream),
+	   GS_COPY_TO_DEVICE, (to, FROM_HOST(from), n, c->stream))
+ASYNC_LINE(cuMemcpyDtoHAsync_v2, (void *dst, CUdeviceptr src, size_t bytes, CUstream stream),
+	   GS_COPY_TO_HOST, (TO_HOST(to), from, n, c->stream))
 SYNC(cuMemcpyDtoD, _v2, ADDRESSES, (dst, src, bytes), GS_COPY_OTHER, bytes)
-ASYNC(cuMemcpyHtoDAsync, _v2, (CUdeviceptr dst, const void *src, size_t bytes, CUstream stream),
-      (dst, src, bytes, stream), GS_COPY_TO_DEVICE, bytes)
-ASYNC(cuMemcpyDtoHAsync, _v2, (void *dst, CUdeviceptr src, size_t bytes, CUstream stream),
-      (dst, src, bytes, stream), GS_COPY_TO_HOST, bytes)
 ASYNC(cuMemcpyDtoDAsync, _v2, (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream),
       (dst, src, bytes, stream), GS_COPY_OTHER, bytes)
 
@@ -74,16 +106,38 @@ ASYNC(cuMemcpyAtoHAsync, _v2, (void *dst, CUarray src, size_t from, size_t bytes
 
 /* ---- two and three dimensions ----------------------------------------------- */
 
-SYNC(cuMemcpy2D, _v2, (const CUDA_MEMCPY2D *copy), (copy), shim_copy_of_plane(copy),
-     shim_copy_plane_bytes(copy))
-SYNC(cuMemcpy2DUnaligned, _v2, (const CUDA_MEMCPY2D *copy), (copy), shim_copy_of_plane(copy),
-     shim_copy_plane_bytes(copy))
-ASYNC(cuMemcpy2DAsync, _v2, (const CUDA_MEMCPY2D *copy, CUstream stream), (copy, stream),
-      shim_copy_of_plane(copy), shim_copy_plane_bytes(copy))
-SYNC(cuMemcpy3D, _v2, (const CUDA_MEMCPY3D *copy), (copy), shim_copy_of_box(copy),
-     shim_copy_box_bytes(copy))
-ASYNC(cuMemcpy3DAsync, _v2, (const CUDA_MEMCPY3D *copy, CUstream stream), (copy, stream),
-      shim_copy_of_box(copy), shim_copy_box_bytes(copy))
+/* These, too.  of: plane or box; type: of the call's description; parts: gives that of a chunk. */
+#define BOX(name, params, args, of, type, parts, in, is_waiting, call) \
+	static CUresult part_##name(const struct shim_copy *c, size_t from, size_t n) \
+	{ \
+		type is = parts(c, from, n); \
+		return REAL(name) call; \
+	} \
+	SHIM_EXPORT CUresult name params \
+	{ \
+		struct shim_copy c_ = { \
+			.part = part_##name, .stream = in, .waits = is_waiting, .legacy = 1 \
+		}; \
+		if (!copy) \
+			return REAL(name) args; \
+		shim_copy_##of(&c_, copy); \
+		return shim_copy_make(&c_); \
+	}
+#define SYNC_BOX(name, of, type, parts) \
+	BOX(name, (const type *copy), (copy), of, type, parts, NULL, 1, (&is)) \
+	BOX(name##_ptds, (const type *copy), (copy), of, type, parts, CU_STREAM_PER_THREAD, 1, \
+	    (&is))
+#define ASYNC_BOX(name, of, type, parts) \
+	BOX(name, (const type *copy, CUstream stream), (copy, stream), of, type, parts, stream, 0, \
+	    (&is, c->stream)) \
+	BOX(name##_ptsz, (const type *copy, CUstream stream), (copy, stream), of, type, parts, \
+	    stream ? stream : CU_STREAM_PER_THREAD, 0, (&is, c->stream))
+
+SYNC_BOX(cuMemcpy2D_v2, plane, CUDA_MEMCPY2D, shim_copy_rows)
+SYNC_BOX(cuMemcpy2DUnaligned_v2, plane, CUDA_MEMCPY2D, shim_copy_rows)
+ASYNC_BOX(cuMemcpy2DAsync_v2, plane, CUDA_MEMCPY2D, shim_copy_rows)
+SYNC_BOX(cuMemcpy3D_v2, box, CUDA_MEMCPY3D, shim_copy_layers)
+ASYNC_BOX(cuMemcpy3DAsync_v2, box, CUDA_MEMCPY3D, shim_copy_layers)
 
 /* ---- between contexts, several at once -------------------------------------- */
 

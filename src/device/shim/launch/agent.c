@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/slice.h"
 #include "common/thread.h"
+#include "device/shim/context/copy_barrier.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/launch/evict.h"
 #include "device/shim/launch/force.h"
@@ -58,6 +59,7 @@ static void keep_connection(struct agent *a)
 		s->connected = 0;
 		shim_log("gpushared is gone");
 		gs_page_store(s->page->preenqueue, 0); /* nobody is left to let it go */
+		shim_copy_barrier_leave_open(s);
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)
@@ -145,6 +147,7 @@ static void *run(void *arg)
 
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);
+		nap = shim_copy_barrier_step(s, gs_clock_ns(), nap);
 		shim_launch_reap(s);
 		/* Launches read this line of the page: it is written only if it changes. */
 		if (gs_page_load(s->page->heard) != doorbell)
