@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
@@ -53,6 +54,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	gs_watch_adopt(&t->watch, params->page);
 	t->watch.last_number = params->counted.launches;
 	memcpy(t->account.copied, params->counted.copied, sizeof(t->account.copied));
+	gs_copies_join(t);
 	if (!gpu->holder) {
 		gs_handover_give(gpu, t, now);
 	} else {
@@ -74,6 +76,7 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 	gs_watch_last_poll(&t->watch, t->p.page, now, &polled);
 	if (!polled.bad)
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
+	gs_copies_leave(t);
 	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_grant(t, 0);
@@ -130,8 +133,8 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 
 int gs_gpu_client_bad(const struct gs_gpu_client *t, uint32_t *state)
 {
-	*state = t->bad_state;
-	return t->bad != 0;
+	*state = t->bad.state;
+	return t->bad.is != 0;
 }
 
 int gs_gpu_client_overdue(struct gs_gpu_client *t)
@@ -342,9 +345,9 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 
 	/* What goes on at the moment ends now in the picture. */
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (rc == 0 && t->wait_since)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
-						now);
+		if (rc == 0 && t->slice.wait_since)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT,
+						t->slice.wait_since, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (rc == 0 && t->phase != GS_WAITING)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, t->slice.since,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "gpushare/arbiter/copy_state.h"
 #include "gpushare/arbiter/settings.h"
 #include "gpushare/arbiter/trace.h"
 #include "gpushare/arbiter/watch.h"
@@ -76,10 +77,11 @@ struct gs_holder_state {
  */
 enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
 
-/* Its time slice. */
+/* Its time slice, if it is not WAITING, or what it waits for. */
 struct gs_slice {
 	uint64_t since;      /* when it got it */
 	uint64_t idle_since; /* since then it has had nothing to do; 0: it is busy */
+	uint64_t wait_since; /* WAITING: since then it is a task; 0: it is none */
 };
 
 struct gs_gpu_client {
@@ -89,8 +91,10 @@ struct gs_gpu_client {
 	struct gs_watch watch;
 	struct gs_found found; /* by the latest poll of its page */
 	struct gs_late late;
-	uint32_t bad;       /* the page holds what cannot be */
-	uint32_t bad_state; /* such a value */
+	struct gs_bad {
+		uint32_t is;    /* the page holds what cannot be */
+		uint32_t state; /* such a value */
+	} bad;
 	uint32_t requested; /* the page's word when it was last heard */
 	uint8_t dirty;      /* look at it in the next turn */
 	uint8_t task;       /* the scheduler knows it */
@@ -99,9 +103,9 @@ struct gs_gpu_client {
 	struct gs_account account;
 	struct gs_pauses pauses;
 	struct gs_holder_state holder_state;
+	struct gs_client_copies copies;
 	enum gs_phase phase;
-	struct gs_slice slice;    /* of a client that is not WAITING */
-	uint64_t wait_since;      /* WAITING: since then it is a task; 0: it is none */
+	struct gs_slice slice;
 	struct gs_traced *traced; /* NULL: not in the trace */
 };
 
@@ -150,9 +154,10 @@ struct gs_gpu_figures {
 
 /* What the clients and the event loop are told, or will be. */
 struct gs_gpu_loop {
-	enum gs_attended attended;               /* as all pages say */
-	int news;                                /* gs_gpu_has_news() */
-	uint64_t poll_ns;                        /* gs_gpu_poll_every() */
+	enum gs_attended attended; /* as all pages say */
+	int news;                  /* gs_gpu_has_news() */
+	uint64_t poll_ns;          /* gs_gpu_poll_every() */
+	uint64_t copies_ns; /* gs_copies_step() has something to do from then on; 0: never yet */
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "gpushare/arbiter/copy_state.h"
 #include "gpushare/arbiter/learned.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/proto/page.h"
@@ -30,6 +31,7 @@ struct gs_gpu_options {
 				   nobody (holders.h); 0: all are waited for */
 	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */
 	uint64_t evict_deadline_ns; /* after this long the GPU goes to the next one anyway */
+	struct gs_copy_options copies;
 	int learn_handover;      /* sched.handover_ns is where the learning begins, else it stays */
 	uint64_t (*clock)(void); /* when a decision was made, and its order written; NULL: as the
 				    time slice began */

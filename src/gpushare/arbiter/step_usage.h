@@ -28,7 +28,8 @@ struct gs_step_usage_time {
 /* Copies in one direction (page.h). */
 struct gs_copied {
 	uint64_t copies, bytes;
-	uint64_t host_ns; /* threads were so long in copies that wait for their end */
+	uint64_t host_ns;   /* threads were so long in copies that wait for their end */
+	uint64_t waited_ns; /* copies were held back so long for others' */
 };
 
 /* What of a client's page is in its step's usage. */

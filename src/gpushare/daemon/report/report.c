@@ -50,10 +50,11 @@ static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
 	row->d2h_mb = (double)of[GS_COPY_TO_HOST].bytes / MIB;
 	row->d2d_mb = (double)of[GS_COPY_OTHER].bytes / MIB;
 	row->copies = 0;
-	row->copying_ms = 0;
+	row->copying_ms = row->copy_waited_ms = 0;
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
 		row->copies += of[way].copies;
 		row->copying_ms += (double)of[way].host_ns / 1e6;
+		row->copy_waited_ms += (double)of[way].waited_ns / 1e6;
 	}
 }
 

@@ -57,8 +57,9 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
 		struct gs_copied over = copied_over(d, s, way);
 
-		fprintf(f, "copied %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->info.job_id,
-			s->info.step_id, way, over.copies, over.bytes, over.host_ns);
+		fprintf(f, "copied %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			s->info.job_id, s->info.step_id, way, over.copies, over.bytes, over.host_ns,
+			over.waited_ns);
 	}
 }
 
@@ -70,8 +71,8 @@ static int parse_copied(struct gs_daemon *d, const char *line)
 	struct gs_step *s;
 	int at = 0;
 
-	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job, &step, &way,
-		   &is.copies, &is.bytes, &is.host_ns, &at) != 6 ||
+	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job,
+		   &step, &way, &is.copies, &is.bytes, &is.host_ns, &is.waited_ns, &at) != 7 ||
 	    line[at] || way >= GS_COPY_DIRECTIONS)
 		return 0;
 	s = gs_step_find(d, job, step);
