@@ -22,7 +22,7 @@ struct client {
 	struct gs_kernel_map map;
 	struct gs_gpu_client *gpu_client;
 	uint64_t seq;
-	uint64_t counted; /* when it joins as adopted: its launches that are in the usage */
+	struct gs_counted counted; /* when it joins as adopted: what of its page is in the usage */
 };
 
 extern struct gs_gpu *gpu;

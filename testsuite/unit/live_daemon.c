@@ -230,6 +230,7 @@ static void hello(int sock, uint32_t job)
 	gs_msg_init(&msg, GS_MSG_HELLO, 1);
 	msg.hello.job_id = job;
 	msg.hello.step_id = 0xffffffffu;
+	msg.hello.copies = 1;
 	gs_msg_str(msg.hello.program, sizeof(msg.hello.program), "test");
 	live_send(sock, &msg, -1);
 }

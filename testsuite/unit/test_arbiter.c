@@ -193,7 +193,7 @@ static void no_request_is_lost(enum gs_arbiter_mode mode)
 	gs_arbiter_stop(arbiter);
 	grant(gs_clock_ns() - now);
 	for (unsigned i = 0; i < ASKERS; i++)
-		assert_int_equal(gs_gpu_client_launches(c[i]->gpu_client), REQUESTS);
+		assert_int_equal(gs_gpu_client_counted(c[i]->gpu_client).launches, REQUESTS);
 	now = gs_clock_ns();
 	end(c, ASKERS);
 }

@@ -95,6 +95,25 @@ static void classes(void **state)
 	gs_config_free(c);
 }
 
+static void copies(void **state)
+{
+	struct gs_error err;
+	struct gs_config *c = parse(GPU, &err);
+
+	(void)state;
+	assert_int_equal(c->copy_policy, 0);
+	assert_true(c->copy_chunk == UINT64_MAX);
+	gs_config_free(c);
+	c = parse(GPU "CopyPolicy=Fair\nCopyChunk=512K\n", &err);
+	assert_int_equal(c->copy_policy, 2);
+	assert_int_equal(c->copy_chunk, 512 << 10);
+	gs_config_free(c);
+	c = parse(GPU "CopyPolicy=priority\nCopyChunk=no\n", &err);
+	assert_int_equal(c->copy_policy, 1);
+	assert_int_equal(c->copy_chunk, 0);
+	gs_config_free(c);
+}
+
 static void isolation(void **state)
 {
 	struct gs_error err;
@@ -338,6 +357,10 @@ static void bad_lines_are_named(void **state)
 		  "t.conf:2: PolicyParameters: quantum_handovers: 1001 is not between" },
 		{ GPU "Partition=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
 		{ GPU "QOS=a\n", "t.conf:2: the line says nothing about QOS 'a'" },
+		{ GPU "CopyPolicy=edf\n",
+		  "t.conf:2: CopyPolicy: 'edf' is none of no priority fair" },
+		{ GPU "CopyChunk=32K\n", "t.conf:2: CopyChunk: '32K' is not between 64K and 1G" },
+		{ GPU "CopyChunk=2G\n", "t.conf:2: CopyChunk: '2G' is not between 64K and 1G" },
 		{ GPU "QOS= Priority=1\n", "t.conf:2: '' is not a QOS's name" },
 		{ GPU "QOS=a Priority=-1\n", "t.conf:2: -1 is not between 0 and 1000" },
 		{ GPU "QOS=a Priority=1 Priority=2\n", "t.conf:2: Priority is given twice" },
@@ -458,11 +481,17 @@ static void instances(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(instances),         cmocka_unit_test(classes),
-		cmocka_unit_test(qos_and_tiers),     cmocka_unit_test(isolation),
-		cmocka_unit_test(defaults),          cmocka_unit_test(a_file_of_an_older_gpushare),
-		cmocka_unit_test(everything),        cmocka_unit_test(bad_lines_are_named),
-		cmocka_unit_test(sizes_are_bounded), cmocka_unit_test(files),
+		cmocka_unit_test(instances),
+		cmocka_unit_test(classes),
+		cmocka_unit_test(qos_and_tiers),
+		cmocka_unit_test(copies),
+		cmocka_unit_test(isolation),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(a_file_of_an_older_gpushare),
+		cmocka_unit_test(everything),
+		cmocka_unit_test(bad_lines_are_named),
+		cmocka_unit_test(sizes_are_bounded),
+		cmocka_unit_test(files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -188,6 +188,30 @@ static int come_back(const struct live *l, uint32_t job, int page_fd)
 	return sock;
 }
 
+/* When it launched: a word of earlier versions (page.h). */
+static _Atomic uint64_t *was_launched_ns(struct gs_page *page)
+{
+	return (_Atomic uint64_t *)(void *)((char *)page + offsetof(struct gs_page, preenqueue) -
+					    8);
+}
+
+/* It is greeted without a word of copies, and has a page without them. */
+static int earlier_shim(const struct live *l, uint32_t job, struct gs_page **page, int *page_fd)
+{
+	int sock = live_connect(l);
+	struct gs_error err;
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.step_id = 0;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_WELCOME, page_fd);
+	assert_int_equal(lseek(*page_fd, 0, SEEK_END), 8192);
+	assert_int_equal(gs_page_map(*page_fd, page, &err), 0);
+	return sock;
+}
+
 /*
  * A shim of an earlier version has words in its page that nobody reads any more, the processor it
  * asks on and when it launched, and comes back to this daemon with them.  It is managed as any
@@ -199,10 +223,10 @@ static void test_page_of_an_earlier_shim(void **state)
 	struct gs_page *page, *other;
 	uint32_t job, again;
 	int page_fd, own = live_local(l, 40, 0, "low", &job),
-		     sock = live_hello(l, job, &page, &page_fd), urgent, client;
+		     sock = earlier_shim(l, job, &page, &page_fd), urgent, client;
 
 	gs_page_store(page->was_cpu, 4711);
-	gs_page_store(page->was_launched_ns, UINT64_MAX);
+	gs_page_store(*was_launched_ns(page), UINT64_MAX);
 	gs_page_store(page->attended, GS_ATTENDED_AWAKE); /* of the daemon that it had */
 	live_stop(l, SIGKILL);
 	close(sock);
@@ -218,7 +242,7 @@ static void test_page_of_an_earlier_shim(void **state)
 		gs_page_store(page->slot[0].nt, 10);
 		gs_page_store(page->slot[0].flags, GS_SLOT_EVICTABLE);
 		gs_page_store(page->slot[0].seq, seq);
-		gs_page_store(page->was_launched_ns, gs_clock_ns());
+		gs_page_store(*was_launched_ns(page), gs_clock_ns());
 		live_move(page, 0, GS_K_PREP, GS_K_READY);
 		gs_page_request(page);
 		if (seq == 0) {
@@ -258,6 +282,24 @@ static double kept_active_ms(const struct live *l, uint32_t job)
 	return ms;
 }
 
+/* The client has made so many more copies to the host, of 1 MiB and 2 ms each. */
+static void copies(struct gs_page *page, uint64_t n)
+{
+	struct gs_copies_made *made = &page->copies.made[GS_COPY_TO_HOST];
+
+	atomic_fetch_add(&made->copies, n);
+	atomic_fetch_add(&made->bytes, n * MIB);
+	atomic_fetch_add(&made->host_ns, n * 2 * GS_NS_PER_MS);
+}
+
+static void expect_copies(const struct live *l, uint32_t job, uint64_t n)
+{
+	assert_int_equal(live_figure(l, job, "copies"), n);
+	assert_int_equal(live_figure(l, job, "d2h_mb"), n);
+	assert_int_equal(live_figure(l, job, "h2d_mb"), 0);
+	assert_int_equal(live_figure(l, job, "copying_ms"), 2 * n);
+}
+
 /* What a step that goes on has had is in its report whatever becomes of the daemon. */
 static void test_restart_keeps_figures(void **state)
 {
@@ -279,6 +321,7 @@ static void test_restart_keeps_figures(void **state)
 	live_end_slot(first, 0, GS_K_RUNNING);
 	live_doorbell(sock);
 	assert_int_equal(live_alloc(sock, 150 * MIB).granted, 1);
+	copies(first, 5);
 	close(sock); /* its launch is over, the next one's goes on */
 	gs_page_unmap(first);
 	live_await_log(l, ": gone");
@@ -289,14 +332,19 @@ static void test_restart_keeps_figures(void **state)
 	usleep(100000);
 	active = live_figure(l, job, "active_ms");
 	assert_true(active > 190);
+	copies(page, 2);
+	expect_copies(l, job, 7);
 	live_stop(l, SIGTERM);
 	close(sock);
 	live_start(l);
+	expect_copies(l, job, 5);
 	assert_true(live_figure(l, job, "active_ms") >= active);
 	assert_int_equal(live_figure(l, job, "kernels"), 1);
 	assert_int_equal(live_figure(l, job, "memory_mb"), 150);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2); /* not 3 */
+	copies(page, 1);
+	expect_copies(l, job, 8);
 	for (int i = 0; i < 4000 && kept_active_ms(l, job) <= active + 100;
 	     i++) /* ReportInterval by ReportInterval */
 		usleep(5000);
@@ -307,6 +355,7 @@ static void test_restart_keeps_figures(void **state)
 	assert_int_equal(live_figure(l, job, "kernels"), 1);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2);
+	expect_copies(l, job, 8);
 	gs_page_unmap(page);
 	close(page_fd);
 	close(sock);

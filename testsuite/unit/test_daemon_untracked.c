@@ -192,7 +192,7 @@ static void *serve_one(void *arg)
 		gs_msg_init(&msg, GS_MSG_WELCOME, msg.header.tag);
 		msg.welcome.variants = o->variants;
 		msg.welcome.untracked = 1;
-		fd = gs_page_create(&shared, NULL);
+		fd = gs_page_create(&shared, GS_PAGE_SIZE, NULL);
 		gs_msg_send(sock, &msg, fd);
 		if (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, NULL) == 1)
 			o->got = msg.header.type;

@@ -224,14 +224,53 @@ static void test_back_again(void **unused)
 	assert_int_equal(a->usage.launches, 1); /* the second has not been looked at */
 	a->counted = gs_gpu_remove(gpu, a->gpu_client, now);
 	assert_int_equal(a->usage.launches, 2);
-	assert_int_equal(a->counted, 2);
+	assert_int_equal(a->counted.launches, 2);
 	join_as(a, 1, 1, 1);
 	grant(1 * MS);
 	assert_int_equal(a->usage.launches, 2);
 	launch(a, 2, 100, 1);
 	grant(1 * MS);
 	assert_int_equal(a->usage.launches, 3);
-	assert_int_equal(gs_gpu_client_launches(a->gpu_client), 3);
+	assert_int_equal(gs_gpu_client_counted(a->gpu_client).launches, 3);
+	all_leave(a);
+}
+
+/* Copies are read from the page when somebody asks and when the client ends, those of an earlier
+ * daemon once, and what cannot be is not believed. */
+static void test_copies(void **unused)
+{
+	struct gs_copies_made *made;
+	const struct gs_copied *all;
+	struct client *a;
+
+	(void)unused;
+	begin("fifo");
+	a = join(1, 1);
+	made = &a->page->copies.made[GS_COPY_TO_DEVICE];
+	all = &a->usage.copied[GS_COPY_TO_DEVICE];
+	made->copies = 2;
+	made->bytes = 300;
+	made->host_ns = 40;
+	grant(1 * MS);
+	assert_int_equal(all->copies, 0);
+	gs_gpu_settle(gpu, now);
+	gs_gpu_settle(gpu, now);
+	assert_true(all->copies == 2 && all->bytes == 300 && all->host_ns == 40);
+	made->copies = 3;
+	made->bytes = 1300;
+	a->counted = gs_gpu_remove(gpu, a->gpu_client, now);
+	assert_true(all->copies == 3 && all->bytes == 1300);
+	join_as(a, 1, 1, 1);
+	made->copies = 4;
+	gs_gpu_settle(gpu, now);
+	assert_true(all->copies == 4 && all->bytes == 1300);
+	made->bytes = 5; /* fewer than before */
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(all->bytes, 1300);
+	made->bytes = 7;
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(all->bytes, 1302);
+	assert_int_equal(a->usage.copied[GS_COPY_TO_HOST].bytes, 0);
 	all_leave(a);
 }
 
@@ -331,6 +370,7 @@ int main(void)
 		cmocka_unit_test(test_death_while_draining),
 		cmocka_unit_test(test_adoption),
 		cmocka_unit_test(test_back_again),
+		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_hostile_page),
 	};
 

@@ -26,7 +26,7 @@ static void made_and_mapped(void **state)
 {
 	struct gs_page *daemon_side, *client_side;
 	struct gs_error err;
-	int fd = gs_page_create(&daemon_side, &err);
+	int fd = gs_page_create(&daemon_side, GS_PAGE_SIZE, &err);
 
 	(void)state;
 	assert_true(fd >= 0);
@@ -77,7 +77,8 @@ static void forgeries_are_refused(void **state)
 		  GS_PAGE_SLOTS, "sealed" },
 		{ GS_PAGE_SIZE, SEALS | F_SEAL_WRITE, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS,
 		  "sealed" },
-		{ GS_PAGE_SIZE - 4096, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS,
+		{ GS_PAGE_SIZE_BEFORE, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, NULL },
+		{ GS_PAGE_SIZE - 2048, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS,
 		  "size" },
 		{ GS_PAGE_SIZE * 2, SEALS, GS_PAGE_MAGIC, GS_PAGE_VERSION, GS_PAGE_SLOTS, "size" },
 		{ GS_PAGE_SIZE, SEALS, 0, GS_PAGE_VERSION, GS_PAGE_SLOTS, "version" },
@@ -103,6 +104,33 @@ static void forgeries_are_refused(void **state)
 	}
 }
 
+/* The page of a client of an earlier version: each side has copies of its own, and they stay 0. */
+static void a_page_without_copies(void **state)
+{
+	struct gs_page *daemon_side, *client_side;
+	struct gs_error err;
+	int fd = gs_page_create(&daemon_side, GS_PAGE_SIZE_BEFORE, &err);
+
+	(void)state;
+	assert_int_equal(gs_page_map(fd, &client_side, &err), 0);
+	assert_int_equal(gs_page_shared(client_side), GS_PAGE_SIZE_BEFORE);
+	gs_page_store(client_side->slot[GS_PAGE_SLOTS - 1].nt, 42);
+	assert_int_equal(gs_page_load(daemon_side->slot[GS_PAGE_SLOTS - 1].nt), 42);
+	atomic_fetch_add(&client_side->copies.made[GS_COPY_TO_HOST].bytes, 42);
+	assert_int_equal(gs_page_load(daemon_side->copies.made[GS_COPY_TO_HOST].bytes), 0);
+	gs_page_unmap(client_side);
+	gs_page_unmap(daemon_side);
+	close(fd);
+	fd = gs_page_create(&daemon_side, GS_PAGE_SIZE, &err);
+	assert_int_equal(gs_page_map(fd, &client_side, &err), 0);
+	assert_int_equal(gs_page_shared(client_side), GS_PAGE_SIZE);
+	atomic_fetch_add(&client_side->copies.made[GS_COPY_TO_HOST].bytes, 42);
+	assert_int_equal(gs_page_load(daemon_side->copies.made[GS_COPY_TO_HOST].bytes), 42);
+	gs_page_unmap(client_side);
+	gs_page_unmap(daemon_side);
+	close(fd);
+}
+
 static void no_memfd_is_refused(void **state)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -119,7 +147,7 @@ static void the_doorbell_wakes_another_process(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
-	int status, fd = gs_page_create(&page, &err);
+	int status, fd = gs_page_create(&page, GS_PAGE_SIZE, &err);
 	uint64_t began;
 	pid_t child;
 
@@ -150,7 +178,7 @@ static void slots_in_use(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
-	int fd = gs_page_create(&page, &err);
+	int fd = gs_page_create(&page, GS_PAGE_SIZE, &err);
 
 	(void)state;
 	assert_int_equal(gs_page_slots(page), GS_PAGE_SLOTS); /* it does not say */
@@ -173,7 +201,7 @@ static void requesting_wakes_the_daemon(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
-	int status, fd = gs_page_create(&page, &err);
+	int status, fd = gs_page_create(&page, GS_PAGE_SIZE, &err);
 	pid_t daemon;
 
 	(void)state;
@@ -200,7 +228,7 @@ static void only_sleepers_are_woken(void **state)
 {
 	struct gs_page *page;
 	struct gs_error err;
-	int status, fd = gs_page_create(&page, &err);
+	int status, fd = gs_page_create(&page, GS_PAGE_SIZE, &err);
 	uint64_t began;
 	pid_t sleeper;
 
@@ -233,6 +261,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made_and_mapped),
 		cmocka_unit_test(forgeries_are_refused),
+		cmocka_unit_test(a_page_without_copies),
 		cmocka_unit_test(no_memfd_is_refused),
 		cmocka_unit_test(the_doorbell_wakes_another_process),
 		cmocka_unit_test(slots_in_use),

@@ -43,6 +43,9 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 				   .active_ns = 300000000,
 				   .waiting_ns = 6000000,
 				   .preemptions = 3,
+				   .copied = { [GS_COPY_TO_DEVICE] = { 3, 4u << 20, 1000000 },
+					       [GS_COPY_TO_HOST] = { 2, 1536 << 10, 500000 },
+					       [GS_COPY_OTHER] = { 1, 1024, 0 } },
 				   .time = { .gpu_ns = 200000000, .unevictable_ns = 50000000 } };
 
 	gs_step_usage_evicted(&t, 60000);
@@ -77,6 +80,9 @@ static void test_rows(void **unused)
 	assert_true(row.evict_p50_us == 60 && row.evict_p99_us == 900);
 	assert_true(row.memory_mb == 64 && row.reserved_mb == 102);
 	assert_true(row.evictable_pct == 75);
+	assert_int_equal(row.copies, 6);
+	assert_true(row.h2d_mb == 4 && row.d2h_mb == 1.5 && row.d2d_mb == 1 / 1024.0);
+	assert_true(row.copying_ms == 1.5);
 }
 
 static void test_comment(void **unused)
@@ -87,7 +93,7 @@ static void test_comment(void **unused)
 	(void)unused;
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_string_equal(text, "gpushare: gpu=1 share=40% used=0.300s ntt=1.02 waiting=6ms "
-				  "preempt=3 mem=64/102MiB");
+				  "preempt=3 mem=64/102MiB copied=4/2MiB");
 	row.ntt = NAN;
 	gs_report_comment(&row, 100, text, sizeof(text));
 	assert_non_null(strstr(text, " ntt=- waiting=6ms "));
@@ -112,9 +118,9 @@ static void test_moved(void **unused)
 	assert_true(row.to_host_s == 4 && row.to_host_gib_s == 2);
 	assert_true(row.to_device_s == 1.5 && row.to_device_gib_s == 4);
 	gs_report_comment(&row, 100, text, sizeof(text));
-	assert_non_null(strstr(text, " mem=64/102MiB moved=8192MiB/2.00/4.00GiB/s"));
-	gs_report_comment(&row, 100, text, 90); /* it never writes beyond */
-	assert_int_equal(strlen(text), 89);
+	assert_non_null(strstr(text, " mem=64/102MiB copied=4/2MiB moved=8192MiB/2.00/4.00GiB/s"));
+	gs_report_comment(&row, 100, text, 100); /* it never writes beyond */
+	assert_int_equal(strlen(text), 99);
 	gs_report_fill_moved(&row, &away);
 	assert_true(row.to_device_s == 0 && row.to_device_gib_s == 0);
 	gs_report_comment(&row, 100, text, sizeof(text));

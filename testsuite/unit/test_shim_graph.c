@@ -74,6 +74,17 @@ static CUresult params_of(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 	return CUDA_SUCCESS;
 }
 
+/* A copy to the host of as many bytes as the node's number says. */
+static CUresult copy_of(CUgraphNode node, CUDA_MEMCPY3D *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->srcMemoryType = CU_MEMORYTYPE_DEVICE;
+	c->dstMemoryType = CU_MEMORYTYPE_HOST;
+	c->WidthInBytes = ((struct node *)node)->local_bytes;
+	c->Height = c->Depth = 1;
+	return CUDA_SUCCESS;
+}
+
 static CUresult no_params(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS *k)
 {
 	(void)node, (void)k;
@@ -106,6 +117,7 @@ static const struct {
 	{ SHIM_FN_cuGraphChildGraphNodeGetGraph, (void *)(uintptr_t)child_of },
 	{ SHIM_FN_cuGraphKernelNodeGetParams, (void *)(uintptr_t)params_of },
 	{ SHIM_FN_cuGraphKernelNodeGetParams_v2, (void *)(uintptr_t)params_of },
+	{ SHIM_FN_cuGraphMemcpyNodeGetParams, (void *)(uintptr_t)copy_of },
 	{ SHIM_FN_cuFuncGetAttribute, (void *)(uintptr_t)attribute },
 	{ SHIM_FN_cuGraphExecUpdate, (void *)(uintptr_t)update },
 	{ SHIM_FN_cuGraphExecUpdate_v2, (void *)(uintptr_t)update },
@@ -256,6 +268,30 @@ static void test_an_update_counts_the_nodes(void **unused)
 	assert_int_equal(k->nodes, 4);
 }
 
+/* What a graph copies counts with each launch, as it was last updated. */
+static void test_copies_count(void **unused)
+{
+	const struct gs_copies_made *made = &page->copies.made[GS_COPY_TO_HOST];
+	struct graph child = { 1, { { CU_GRAPH_NODE_TYPE_MEMCPY, 1000, NULL } } };
+	struct graph g = { 2, { { CU_GRAPH_NODE_TYPE_MEMCPY, 64, NULL }, CHILD(&child) } };
+	uint64_t copies = made->copies, bytes = made->bytes;
+
+	(void)unused;
+	cuGraphLaunch(exec, OTHER);
+	assert_int_equal(made->copies, copies);
+	make(&g);
+	assert_int_equal(made->copies, copies);
+	cuGraphLaunch(exec, OTHER);
+	cuGraphLaunch(exec, OTHER);
+	assert_int_equal(made->copies, copies + 4);
+	assert_int_equal(made->bytes, bytes + 2128);
+	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&child), NULL), CUDA_SUCCESS);
+	cuGraphLaunch(exec, OTHER);
+	assert_int_equal(made->copies, copies + 5);
+	assert_int_equal(made->bytes, bytes + 3128);
+	finish_all();
+}
+
 static void test_kernel_node_set(void **unused)
 {
 	CUDA_KERNEL_NODE_PARAMS p = { .func = FRAMED(MIDDLE) };
@@ -387,6 +423,7 @@ int shim_graphs(void)
 		FRESH(test_updated),
 		FRESH(test_half_updated),
 		FRESH(test_an_update_counts_the_nodes),
+		FRESH(test_copies_count),
 		FRESH(test_kernel_node_set),
 		FRESH(test_child_graph_set),
 		FRESH(test_what_is_gone_has_not_grown),

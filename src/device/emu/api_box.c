@@ -22,6 +22,7 @@ static CUresult copy_box(struct CUctx_st *ctx, struct emu_task *t)
 	const struct box *b = t->buffer;
 
 	(void)ctx;
+	emu_copy_takes(b->dst.at, b->src.at, b->width * b->height * b->depth);
 	for (uint64_t z = 0; z < b->depth; z++)
 		for (uint64_t y = 0; y < b->height; y++)
 			memmove((void *)(uintptr_t)(b->dst.at + z * b->dst.slice +

@@ -29,6 +29,7 @@ static CUresult copy_rows(struct CUctx_st *ctx, struct emu_task *t)
 	const uint8_t *src = (const uint8_t *)(uintptr_t)t->b;
 
 	(void)ctx;
+	emu_copy_takes(t->a, t->b, t->c * t->d);
 	for (uint64_t y = 0; y < t->d; y++)
 		memmove(dst + y * t->e, src + y * t->f, t->c);
 	return CUDA_SUCCESS;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MAGIC 0x3165766475706765ull
-#define VERSION 5
+#define VERSION 6
 #define LOCK_STATE 0
 #define LOCK_SLOT 65536
 /* An owner of the compute that has not been heard of for so long (it was stopped, say) loses it. */
@@ -52,6 +52,7 @@ struct state {
 		uint32_t last;   /* slot + 1 of who computed last; 0: nobody */
 	} round;
 	struct slot slot[EMU_DEVICE_SLOTS];
+	uint64_t engine_ns[EMU_COPY_ENGINES]; /* each has something to do until then */
 };
 
 struct emu_device {
@@ -81,7 +82,7 @@ static int config_ok(const struct emu_config *c)
 	return c->sms >= 1 && c->sms <= 256 && c->blocks_per_sm >= 1 && c->blocks_per_sm <= 64 &&
 	       c->memory >= 1 << 20 && c->memory <= 1ull << 44 && c->slice_ms >= 1 &&
 	       c->slice_ms <= 10000 && c->clock_khz >= 1 && c->deterministic <= 1 &&
-	       c->switch_us <= 100000;
+	       c->switch_us <= 100000 && c->copy_unit_kib >= 1;
 }
 
 static int load(struct emu_device *dev, struct state *s)
@@ -231,6 +232,8 @@ static void default_config(struct emu_config *c)
 	c->clock_khz = (uint32_t)env_number("GPUSHARE_EMU_CLOCK_KHZ", 1000000);
 	c->deterministic = (uint32_t)env_number("GPUSHARE_EMU_DETERMINISTIC", 0);
 	c->switch_us = (uint32_t)env_number("GPUSHARE_EMU_SWITCH_US", 0);
+	c->copy_mib_s = (uint32_t)env_number("GPUSHARE_EMU_COPY_MIB_S", 0);
+	c->copy_unit_kib = (uint32_t)env_number("GPUSHARE_EMU_COPY_UNIT_KIB", 32 << 10);
 }
 
 /* A device of another version that nobody uses any more: it is made anew. */
@@ -398,6 +401,26 @@ uint64_t emu_device_free_memory(struct emu_device *dev)
 	n = s.config.memory - used_memory(dev, &s);
 	leave(dev);
 	return n;
+}
+
+uint64_t emu_device_copy(struct emu_device *dev, enum emu_copy_engine engine, uint64_t ns)
+{
+	off_t at = (off_t)(offsetof(struct state, engine_ns) + engine * sizeof(uint64_t));
+	uint64_t now, end;
+	struct state s;
+
+	if (enter(dev, &s))
+		return 0;
+	now = now_ns();
+	end = s.engine_ns[engine];
+	/* What nobody can have asked for is nobody's. */
+	if (end < now || end - now > STALE_NS * EMU_DEVICE_SLOTS)
+		end = now;
+	end += ns;
+	if (pwrite(dev->fd, &end, sizeof(end), at) != (ssize_t)sizeof(end))
+		end = 0;
+	leave(dev);
+	return end;
 }
 
 /* May the owner be passed over: nobody, dead, or silent for too long? */

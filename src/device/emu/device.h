@@ -26,6 +26,9 @@ struct emu_config {
 	uint32_t deterministic; /* one order of execution, on a clock of its own (engine.h) */
 	uint32_t switch_us;     /* us that a change of the process that has the compute costs; at
 				 * most 100000 */
+	uint32_t copy_mib_s;    /* what each copy engine copies between host and device; 0: as
+				   fast as it goes */
+	uint32_t copy_unit_kib; /* of a copy, before another process's may be next; above 0 */
 };
 
 #define EMU_DEVICE_SLOTS 64
@@ -33,8 +36,8 @@ struct emu_config {
 /*
  * Open the device named by GPUSHARE_EMU_DEVICE (default
  * /dev/shm/gpushare-emu-<uid>), creating it from GPUSHARE_EMU_SMS,
- * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS, _CLOCK_KHZ, _DETERMINISTIC (0 or 1) and
- * _SWITCH_US, and take a place on it.
+ * _BLOCKS_PER_SM, _MEMORY, _SLICE_MS, _CLOCK_KHZ, _DETERMINISTIC (0 or 1),
+ * _SWITCH_US, _COPY_MIB_S and _COPY_UNIT_KIB, and take a place on it.
  */
 struct emu_device *emu_device_open(struct gs_error *err);
 void emu_device_close(struct emu_device *dev); /* gives everything back; NULL is fine */
@@ -48,6 +51,12 @@ int emu_device_reserve(struct emu_device *dev, uint64_t bytes);
 void emu_device_release(struct emu_device *dev, uint64_t bytes);
 /* Bytes that nobody holds. */
 uint64_t emu_device_free_memory(struct emu_device *dev);
+
+/* There is one for each direction, which does one thing at a time. */
+enum emu_copy_engine { EMU_COPY_TO_DEVICE, EMU_COPY_TO_HOST, EMU_COPY_ENGINES };
+/* The engine is this process's for so long, once it is done with what it has got before: until when
+ * (CLOCK_MONOTONIC, ns); 0: the device is gone. */
+uint64_t emu_device_copy(struct emu_device *dev, enum emu_copy_engine engine, uint64_t ns);
 
 /* Wait for the compute, at most timeout_us.  1: this process owns it, 0: not yet, -1: the device is
  * gone. */

@@ -217,6 +217,8 @@ uint64_t emu_now_ns(void);
 /* api_copy.c, api_box.c, api_launch.c, api_stream.c: what graphs build too */
 enum emu_end { EMU_END_ANY, EMU_END_HOST, EMU_END_DEVICE }; /* how an end of a copy was named */
 CUresult emu_copy_check(enum emu_end e, uint64_t ptr, uint64_t bytes);
+/* copy_engine.c: a copy takes its time; addresses of its first bytes. */
+void emu_copy_takes(uint64_t dst, uint64_t src, uint64_t bytes);
 /* Enqueue; sync: and wait for it. */
 CUresult emu_copy_enqueue(struct CUctx_st *ctx, CUstream stream, struct emu_task *t, int sync);
 CUresult emu_set_task(const CUDA_MEMSET_NODE_PARAMS *p, struct emu_task **task);

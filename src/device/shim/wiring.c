@@ -8,6 +8,7 @@
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/context/context.h"
+#include "device/shim/context/copy_barrier.h"
 #include "device/shim/context/order.h"
 #include "device/shim/graph/graph.h"
 #include "device/shim/kernel/kernels.h"
@@ -30,6 +31,7 @@ static int session_begins(struct shim_session *s)
 
 static void session_ends(struct shim_session *s)
 {
+	shim_copy_barrier_end(s);
 	shim_build_stop();
 	shim_agent_stop(s);
 	shim_summary_write();
@@ -49,14 +51,17 @@ static void forked(void)
 	shim_pools_forked();
 	shim_vmm_forked();
 	shim_blocked_forked();
+	shim_copy_barrier_forked();
 	shim_channels_forked();
 	shim_order_forked();
 }
 
 static void context_ends(CUcontext ctx, int over)
 {
-	if (over)
+	if (over) {
 		shim_channels_destroyed(ctx);
+		shim_copy_runs_destroyed(ctx);
+	}
 	/* What other threads have loaded between the two calls went with the context, or is loaded
 	 * again. */
 	shim_load_gone_context(ctx);

@@ -183,6 +183,30 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled
 	t->account.busy = t->found.live != 0;
 }
 
+/* More than that nobody has copied since the last look: the page is not to be believed. */
+#define COPIED_MOST (UINT64_C(1) << 56)
+
+static void book(uint64_t *all, uint64_t *booked, uint64_t is)
+{
+	uint64_t more = is - *booked;
+
+	*booked = is;
+	if (more < COPIED_MOST)
+		*all += more;
+}
+
+void gs_gpu_client_copied(struct gs_gpu_client *t)
+{
+	for (int i = 0; i < GS_COPY_DIRECTIONS; i++) {
+		const struct gs_copies_made *made = &t->p.page->copies.made[i];
+		struct gs_copied *all = &t->p.usage->copied[i], *booked = &t->account.copied[i];
+
+		book(&all->copies, &booked->copies, gs_page_load(made->copies));
+		book(&all->bytes, &booked->bytes, gs_page_load(made->bytes));
+		book(&all->host_ns, &booked->host_ns, gs_page_load(made->host_ns));
+	}
+}
+
 void gs_gpu_client_evicted(struct gs_gpu_client *t, uint64_t since, uint64_t now)
 {
 	struct gs_gpu *gpu = t->gpu;

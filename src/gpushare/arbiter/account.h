@@ -31,4 +31,7 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled
 /* The client's kernels left the GPU at `now`; they were told to at `since`. */
 void gs_gpu_client_evicted(struct gs_gpu_client *t, uint64_t since, uint64_t now);
 
+/* Its copies since the last call, as its page has them. */
+void gs_gpu_client_copied(struct gs_gpu_client *client);
+
 #endif

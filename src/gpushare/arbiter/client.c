@@ -61,7 +61,7 @@ int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)
 
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *to)
 {
-	return (t->task || t->found.live) && !t->stopped && !t->bad &&
+	return (t->task || t->found.live) && !t->stopped && !t->bad.is &&
 	       gs_gpu_client_compare(t, to) == 0;
 }
 
@@ -83,9 +83,9 @@ void gs_gpu_client_slice_over(const struct gs_gpu_client *t, uint64_t now)
 
 void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now)
 {
-	if (t->wait_since && now > t->wait_since)
-		gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_WAIT, t->wait_since, now);
-	t->wait_since = 0;
+	if (t->slice.wait_since && now > t->slice.wait_since)
+		gs_trace_add(t->gpu->trace, t->traced, GS_TRACE_WAIT, t->slice.wait_since, now);
+	t->slice.wait_since = 0;
 }
 
 void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant)

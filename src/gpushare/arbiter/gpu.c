@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
@@ -54,7 +55,9 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 		return t;
 	t->dirty = 1;
 	gs_watch_adopt(&t->watch, params->page);
-	t->watch.last_number = params->counted;
+	t->watch.last_number = params->counted.launches;
+	memcpy(t->account.copied, params->counted.copied, sizeof(t->account.copied));
+	gs_copies_join(t);
 	if (!gpu->holder) {
 		gs_handover_give(gpu, t, now);
 	} else {
@@ -68,14 +71,16 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	return t;
 }
 
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	struct gs_poll polled;
-	uint64_t counted;
+	struct gs_counted counted;
 
 	gs_watch_last_poll(&t->watch, t->p.page, now, &polled);
 	if (!polled.bad)
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
+	gs_copies_leave(t);
+	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_grant(t, 0);
 	if (t->phase != GS_WAITING)
@@ -96,7 +101,7 @@ uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now
 		gpu->forced = NULL;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
-	counted = gs_gpu_client_launches(t);
+	counted = gs_gpu_client_counted(t);
 	free(t);
 	return counted;
 }
@@ -132,8 +137,8 @@ size_t gs_gpu_lessons(struct gs_gpu *gpu, struct gs_lesson lesson[GS_GPU_LESSONS
 
 int gs_gpu_client_bad(const struct gs_gpu_client *t, uint32_t *state)
 {
-	*state = t->bad_state;
-	return t->bad != 0;
+	*state = t->bad.state;
+	return t->bad.is != 0;
 }
 
 int gs_gpu_client_overdue(struct gs_gpu_client *t)
@@ -152,9 +157,12 @@ uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *t)
 	return UINT32_MAX;
 }
 
-uint64_t gs_gpu_client_launches(const struct gs_gpu_client *t)
+struct gs_counted gs_gpu_client_counted(const struct gs_gpu_client *t)
 {
-	return t->watch.last_number + t->account.told_launches;
+	struct gs_counted is = { .launches = t->watch.last_number + t->account.told_launches };
+
+	memcpy(is.copied, t->account.copied, sizeof(is.copied));
+	return is;
 }
 
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *t)
@@ -342,9 +350,9 @@ int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *
 
 	/* What is under way is drawn as ending now. */
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (rc == 0 && t->wait_since)
-			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT, t->wait_since,
-						now);
+		if (rc == 0 && t->slice.wait_since)
+			rc = gs_trace_image_add(image, t->traced, GS_TRACE_WAIT,
+						t->slice.wait_since, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (rc == 0 && t->phase != GS_WAITING)
 			rc = gs_trace_image_add(image, t->traced, GS_TRACE_SLICE, t->slice.since,
@@ -359,9 +367,11 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
 
-	LIST_FOREACH (t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link) {
+		gs_gpu_client_copied(t);
 		if (t->account.busy)
 			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
+	}
 }
 
 /* The GPU's own policy is the one of tasks without a class, as in device.c. */

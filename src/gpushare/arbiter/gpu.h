@@ -63,10 +63,9 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 
 /*
  * Removes and frees a client whose process is gone, and its kernels with it. The next step decides
- * anew. Returns gs_gpu_client_launches() including the launches that this call still finds in the
- * page.
+ * anew. Returns gs_gpu_client_counted() including what this call still finds in the page.
  */
-uint64_t gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
+struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* The client sent DOORBELL: the next step polls its page. */
 void gs_gpu_doorbell(struct gs_gpu_client *client);
@@ -114,8 +113,8 @@ int gs_gpu_client_overdue(struct gs_gpu_client *client);
  * is. */
 uint32_t gs_gpu_client_kernel_on_gpu(const struct gs_gpu_client *client);
 
-/* How many of the client's launches the usage includes, counted from its first launch. */
-uint64_t gs_gpu_client_launches(const struct gs_gpu_client *client);
+/* What the usage includes of the client's page, counted from the client's beginning. */
+struct gs_counted gs_gpu_client_counted(const struct gs_gpu_client *client);
 
 /* Are kernels of the client on the GPU, as far as its page says? */
 int gs_gpu_client_on_gpu(const struct gs_gpu_client *client);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "gpushare/arbiter/copy_state.h"
 #include "gpushare/arbiter/settings.h"
 #include "gpushare/arbiter/trace.h"
 #include "gpushare/arbiter/watch.h"
@@ -35,6 +36,7 @@ struct gs_account {
 	/* launches that were booked because the client reported them (GS_MSG_UNTRACKED), beyond the
 	 * highest launch number that a poll has seen */
 	uint64_t told_launches;
+	struct gs_copied copied[GS_COPY_DIRECTIONS]; /* the copies in the page that are booked */
 };
 
 /* The client's pauses, in which it had no live launch. */
@@ -80,10 +82,11 @@ struct gs_holder_state {
  */
 enum gs_phase { GS_WAITING, GS_STARTING, GS_RUNNING, GS_LEAVING };
 
-/* A client's time slice. */
+/* A client's time slice, or what it waits for. */
 struct gs_slice {
 	uint64_t since;      /* when it was given */
 	uint64_t idle_since; /* since when the client has had nothing to do; 0: it is busy */
+	uint64_t wait_since; /* since when it has been WAITING as a task; 0: it has not */
 };
 
 struct gs_gpu_client {
@@ -93,8 +96,10 @@ struct gs_gpu_client {
 	struct gs_watch watch;
 	struct gs_found found; /* what the latest poll of its page found */
 	struct gs_late late;
-	uint32_t bad;       /* the page holds values that are no launch state */
-	uint32_t bad_state; /* one such value */
+	struct gs_bad {
+		uint32_t is;    /* the page holds values that are no launch state */
+		uint32_t state; /* one such value */
+	} bad;
 	uint32_t requested; /* the page's request counter when it was last read */
 	uint8_t dirty;      /* the next step polls its page */
 	uint8_t task;       /* it is a task of the scheduler */
@@ -103,9 +108,9 @@ struct gs_gpu_client {
 	struct gs_account account;
 	struct gs_pauses pauses;
 	struct gs_holder_state holder_state;
+	struct gs_client_copies copies;
 	enum gs_phase phase;
-	struct gs_slice slice;    /* meaningful unless it is WAITING */
-	uint64_t wait_since;      /* since when it has been WAITING as a task; 0: it has not */
+	struct gs_slice slice;
 	struct gs_traced *traced; /* NULL: the trace has no room for it */
 };
 
@@ -163,6 +168,7 @@ struct gs_gpu_loop {
 	uint64_t poll_ns;          /* gs_gpu_poll_every() */
 	uint64_t
 		again_ns; /* when to look again at a client that could not become a task; 0: none */
+	uint64_t copies_ns; /* when gs_copies_step() is due next; 0: never yet */
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 

@@ -9,6 +9,7 @@
  */
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/arbiter/usage.h"
 
@@ -56,7 +57,7 @@ size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, 
 
 static int is_user(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->stopped && !t->bad &&
+	return !t->stopped && !t->bad.is &&
 	       (t->task || t->found.live ||
 		(t->pauses.ended_ns && now - t->pauses.ended_ns < SHARED_NS) ||
 		gs_usage_is_busy(t, now));
@@ -75,5 +76,5 @@ int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 		users++;
 		without += !gs_gpu_client_has_slice(t) || t->holder_state.barred;
 	}
-	return users > 1 && without;
+	return (users > 1 && without) || gs_copies_contend(gpu);
 }

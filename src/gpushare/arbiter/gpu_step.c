@@ -10,6 +10,7 @@
  */
 #include "common/log.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/force.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/arbiter/handover.h"
@@ -245,7 +246,8 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 	return end < next ? end : next;
 }
 
-uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
+/* Kernels: until when nothing is to be done. */
+static uint64_t step(struct gs_gpu *gpu, uint64_t now)
 {
 	if (now >= gpu->loop.again_ns)
 		gpu->loop.again_ns = 0;
@@ -273,4 +275,11 @@ uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 	say_faults(gpu);
 	tell_contention(gpu, now);
 	return next_slice(gpu, now);
+}
+
+uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
+{
+	uint64_t kernels = step(gpu, now), copies = gs_copies_step(gpu, now);
+
+	return copies < kernels ? copies : kernels;
 }

@@ -160,7 +160,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 	else if (t->task && gpu->leave.stopping)
 		gs_sched_stopped(gpu->sched, t->p.id, now);
 	if (t->task)
-		t->wait_since = now;
+		t->slice.wait_since = now;
 	t->dirty = 1; /* a slot that became READY meanwhile makes it a task again */
 }
 
@@ -200,7 +200,7 @@ int gs_handover_drain(struct gs_gpu *gpu, uint64_t now)
 		say_behind(gpu, now);
 	if (out && !t->stopped)
 		t->late.deaf = 0;
-	if (out || t->bad || overdue(gpu, now)) {
+	if (out || t->bad.is || overdue(gpu, now)) {
 		drain_done(gpu, 1, now);
 		return 1;
 	}

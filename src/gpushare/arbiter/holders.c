@@ -127,7 +127,7 @@ static void revoke(struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_grant(t, 0);
 	clear_out(t, now);
 	if (t->task)
-		t->wait_since = now;
+		t->slice.wait_since = now;
 	t->dirty = 1;
 }
 
@@ -199,7 +199,7 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 {
 	int urgency = gs_gpu_client_compare(t, of);
 
-	if (t->stopped || t->bad || urgency < 0 || (!t->task && !gs_gpu_client_uses(t, now)))
+	if (t->stopped || t->bad.is || urgency < 0 || (!t->task && !gs_gpu_client_uses(t, now)))
 		return 0;
 	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
 }
@@ -219,7 +219,7 @@ static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (t != of && !t->stopped && !t->bad && gs_gpu_client_compare(t, of) == 0 &&
+		if (t != of && !t->stopped && !t->bad.is && gs_gpu_client_compare(t, of) == 0 &&
 		    (gs_gpu_client_is_out(t) || gs_usage_has_tail(t, now)))
 			return 1;
 	return 0;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "gpushare/arbiter/copy_state.h"
 #include "gpushare/arbiter/learned.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/proto/page.h"
@@ -36,6 +37,7 @@ struct gs_gpu_options {
 	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */
 	/* after this long the GPU goes to the next client even if the last one has not left */
 	uint64_t evict_deadline_ns;
+	struct gs_copy_options copies;
 	/* learn the cost of hand-overs, beginning with sched.handover_ns; 0: keep that value */
 	int learn_handover;
 	/* the current time, to record when an order was written; NULL: use the time at which the
@@ -58,8 +60,8 @@ struct gs_gpu_client_params {
 	uint32_t job_id, step_id;
 	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program; /* NULL: not known */
-	/* adopted clients: how many of its launches the usage includes already */
-	uint64_t counted;
+	/* adopted clients: what of its page the usage includes already */
+	struct gs_counted counted;
 };
 
 /* The time per block-task that launches of one kernel with the same block dimensions have reported,

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpushare/proto/page.h"
+
 /* kernels of different names in a step, and kernel numbers of a client */
 #define GS_STEP_USAGE_KERNELS_MAX 4096
 #define GS_STEP_USAGE_SAMPLES 512 /* how many of the latest eviction latencies are kept */
@@ -22,6 +24,19 @@ struct gs_step_usage_time {
 	uint64_t gpu_ns;         /* time on the GPU (watch.h) */
 	uint64_t unevictable;    /* launches that could not be evicted before their end... */
 	uint64_t unevictable_ns; /* ...and their part of gpu_ns */
+};
+
+/* Copies in one direction (page.h). */
+struct gs_copied {
+	uint64_t copies, bytes;
+	uint64_t host_ns;   /* threads were so long in copies that wait for their end */
+	uint64_t waited_ns; /* copies were held back so long for others' */
+};
+
+/* What of a client's page is in its step's usage. */
+struct gs_counted {
+	uint64_t launches;
+	struct gs_copied copied[GS_COPY_DIRECTIONS];
 };
 
 /* What a shim of the step last reported of a kernel's variant (GS_MSG_VARIANT). */
@@ -74,6 +89,7 @@ struct gs_step_usage {
 	double p50_us, p99_us;
 	/* of all kernels, including those that are not listed, or no longer */
 	struct gs_step_usage_time time;
+	struct gs_copied copied[GS_COPY_DIRECTIONS];
 	struct gs_step_usage_kernel *kernel;
 	uint32_t nkernel;
 };

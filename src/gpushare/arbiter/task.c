@@ -47,7 +47,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 	t->task = 1;
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
 	if (!gs_gpu_is_holder(t))
-		t->wait_since = now;
+		t->slice.wait_since = now;
 	task_progress(t, polled, now);
 }
 
@@ -129,9 +129,9 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 	t->dirty = 0;
 	gs_watch_poll(&t->watch, t->p.page, now, &polled);
 	if (polled.bad) {
-		gpu->loop.news |= !t->bad;
-		t->bad = polled.bad;
-		t->bad_state = polled.bad_state;
+		gpu->loop.news |= !t->bad.is;
+		t->bad.is = polled.bad;
+		t->bad.state = polled.bad_state;
 		return;
 	}
 	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);

@@ -100,7 +100,7 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	struct gs_gpu_client *t, *last = NULL;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (!t->stopped && !t->bad && gs_usage_is_busy(t, now) &&
+		if (!t->stopped && !t->bad.is && gs_usage_is_busy(t, now) &&
 		    gs_gpu_client_compare(t, of) == 0 && t->holder_state.joined &&
 		    (!last || gs_usage_lead(last, t) > 0))
 			last = t;

@@ -55,6 +55,7 @@ struct gs_client *gs_client_create(const struct gs_client_options *options)
 	c->hello.job_id = options->job_id;
 	c->hello.step_id = options->step_id;
 	c->hello.gpu = options->gpu;
+	c->hello.copies = 1;
 	c->on_wait = options->on_wait;
 	gs_msg_str(c->hello.program, sizeof(c->hello.program), options->program);
 	return c;
@@ -214,7 +215,7 @@ int gs_client_own_page(struct gs_client *c, struct gs_error *err)
 
 	if (c->page)
 		return 0;
-	fd = gs_page_create(&c->page, err);
+	fd = gs_page_create(&c->page, GS_PAGE_SIZE, err);
 	if (fd < 0)
 		return -1;
 	c->page_fd = fd;

@@ -104,6 +104,8 @@ struct gs_config_node_type {
 #define KEY_MIG(field) int field;        /* 1: unverified */
 #define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
 #define KEY_MACHINE(field) int field;    /* enum gs_machine_code of proto/msg.h */
+#define KEY_COPIES(field) int field;     /* enum gs_copy_policy of arbiter/copy_policy.h */
+#define KEY_CHUNK(field) uint64_t field; /* bytes; 0: no, UINT64_MAX: auto */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
 #define LIST(name, words) /* its parameters have the fields */

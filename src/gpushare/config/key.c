@@ -43,6 +43,8 @@ enum key_type {
 	TYPE_CPU,
 	TYPE_ARBITER,
 	TYPE_MACHINE,
+	TYPE_COPIES,
+	TYPE_CHUNK,
 	TYPE_LIST,
 };
 
@@ -246,6 +248,7 @@ static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORD
 static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const machine_names[GS_MACHINE_COUNT] = GS_MACHINE_WORDS;
+static const char *const copies_names[] = { "no", "priority", "fair" };
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const mount_names[] = { "step", "node", "no" };
 static const char *const unmanaged_names[] = { "log", "kill" };
@@ -270,6 +273,21 @@ static int set_cpu(int *field, const char *value, struct gs_error *err)
 	    gs_parse_int(value, 0, CPU_SETSIZE - 1, &number, err) < 0)
 		return -1;
 	*field = (int)number;
+	return 0;
+}
+
+#define CHUNK_LEAST (UINT64_C(64) << 10)
+#define CHUNK_MOST (UINT64_C(1) << 30)
+
+static int set_chunk(uint64_t *field, const char *value, struct gs_error *err)
+{
+	*field = strcasecmp(value, "no") == 0 ? 0 : UINT64_MAX;
+	if (*field == 0 || strcasecmp(value, "auto") == 0)
+		return 0;
+	if (gs_parse_size(value, field, err) < 0)
+		return -1;
+	if (*field < CHUNK_LEAST || *field > CHUNK_MOST)
+		return gs_fail(err, "'%.40s' is not between 64K and 1G", value);
 	return 0;
 }
 
@@ -315,6 +333,10 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 		return set_word(field, value, absent_names, GS_ABSENT_COUNT, err);
 	case TYPE_MACHINE:
 		return set_word(field, value, machine_names, GS_MACHINE_COUNT, err);
+	case TYPE_COPIES:
+		return set_word(field, value, copies_names, 3, err);
+	case TYPE_CHUNK:
+		return set_chunk(field, value, err);
 	case TYPE_SIGNAL:
 		return set_word(field, value, signal_names, GS_SIGNAL_DMA + 1, err);
 	case TYPE_LEVEL:

@@ -40,6 +40,16 @@ static json_t *percent(json_t *step, json_t *was, const char *key, double ms)
 	return json_real(ms > 0 && had > 0 ? 100 * had / ms : 0);
 }
 
+static json_t *copied(json_t *step, json_t *was, double ms)
+{
+	static const char *const keys[] = { "h2d_mb", "d2h_mb" };
+	double mb = 0;
+
+	for (size_t i = 0; i < 2; i++)
+		mb += figure(step, keys[i]) - (was ? figure(was, keys[i]) : 0);
+	return json_real(ms > 0 && mb > 0 ? mb / 1024 / (ms / 1e3) : 0);
+}
+
 /* By gpushared's own clock: its answer may have taken its time. */
 void gs_top_parts(json_t *now, json_t *before)
 {
@@ -52,6 +62,7 @@ void gs_top_parts(json_t *now, json_t *before)
 
 		json_object_set_new(s, "gpu_pct", percent(s, was, "active_ms", ms));
 		json_object_set_new(s, "wait_pct", percent(s, was, "waiting_ms", ms));
+		json_object_set_new(s, "copy_gib_s", copied(s, was, ms));
 	}
 }
 

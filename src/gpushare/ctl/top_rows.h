@@ -5,8 +5,8 @@
 
 #include <jansson.h>
 
-/* Give each step of `now` gpu_pct and wait_pct: its part of the time since `before`, which may be
- * NULL. */
+/* Give each step of `now` gpu_pct, wait_pct and copy_gib_s: its part of the time since `before`,
+ * which may be NULL. */
 void gs_top_parts(json_t *now, json_t *before);
 
 /*

@@ -36,6 +36,20 @@ static void own_policy(struct gs_gpu_options *o, const struct gs_config *c,
 	o->sched.by_priority = gs_config_sched_options(c).by_priority && !(own && own->policy);
 }
 
+/*
+ * What CopyChunk=auto is, until it is measured for each way: on an H200 a copy of 1 MiB beside
+ * others' in such chunks waits for 0.16 ms at most, and they keep 95 % of their speed; in chunks
+ * of 1 MiB 82 %.
+ */
+#define COPY_CHUNK (UINT64_C(4) << 20)
+
+static struct gs_copy_options copies_of(const struct gs_config *c)
+{
+	uint32_t kib = (uint32_t)((c->copy_chunk == UINT64_MAX ? COPY_CHUNK : c->copy_chunk) >> 10);
+
+	return (struct gs_copy_options) { (enum gs_copy_policy)c->copy_policy, { kib, kib } };
+}
+
 /* The node's options; `class` must have room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
@@ -50,6 +64,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.leave_most_ns = c->leave_most_ns,
 		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,
+		.copies = copies_of(c),
 		.learn_handover = 1,
 		.clock = gs_clock_ns,
 	};

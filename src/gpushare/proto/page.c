@@ -17,32 +17,43 @@
 
 #define PAGE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-static struct gs_page *map_page(int fd)
+/* What the file has not is there all the same, as zeros of our own: nobody need ask. */
+static struct gs_page *map_page(int fd, size_t size)
 {
-	void *at = mmap(NULL, GS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *at = mmap(NULL, GS_PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 
-	return at == MAP_FAILED ? NULL : at;
+	if (at == MAP_FAILED)
+		return NULL;
+	if (mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		munmap(at, GS_PAGE_SIZE);
+		return NULL;
+	}
+	return at;
 }
 
-int gs_page_create(struct gs_page **page, struct gs_error *err)
+int gs_page_create(struct gs_page **page, uint32_t size, struct gs_error *err)
 {
 	int fd;
 
-	if (!gs_file_may_have(GS_PAGE_SIZE))
+	if (!gs_file_may_have(size))
 		return gs_fail(err,
 			       "cannot make a shared page: no file may be that long (ulimit -f)");
 	fd = memfd_create("gpushare-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot make a shared page");
-	if (ftruncate(fd, GS_PAGE_SIZE) < 0 || fcntl(fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
+	if (ftruncate(fd, size) < 0 || fcntl(fd, F_ADD_SEALS, PAGE_SEALS) < 0) {
 		gs_fail_errno(err, "cannot size and seal a shared page");
 		goto fail;
 	}
-	*page = map_page(fd);
+	*page = map_page(fd, size);
 	if (!*page) {
 		gs_fail_errno(err, "cannot map a shared page");
 		goto fail;
 	}
+	gs_page_store((*page)->copies.shared, size == GS_PAGE_SIZE);
+	for (int way = 0; way < GS_COPY_ENGINES; way++)
+		gs_page_store((*page)->copies.open[way], 1);
 	gs_page_store((*page)->head.slots, GS_PAGE_SLOTS);
 	gs_page_store((*page)->head.version, GS_PAGE_VERSION);
 	gs_page_store((*page)->head.magic, GS_PAGE_MAGIC);
@@ -66,9 +77,9 @@ int gs_page_map(int fd, struct gs_page **page, struct gs_error *err)
 
 	if (!gs_page_is_sealed(fd))
 		return gs_fail(err, "the descriptor passed is no sealed page");
-	if (fstat(fd, &st) < 0 || st.st_size != GS_PAGE_SIZE)
+	if (fstat(fd, &st) < 0 || (st.st_size != GS_PAGE_SIZE && st.st_size != GS_PAGE_SIZE_BEFORE))
 		return gs_fail(err, "the page passed has a wrong size");
-	at = map_page(fd);
+	at = map_page(fd, (size_t)st.st_size);
 	if (!at)
 		return gs_fail_errno(err, "cannot map the page passed");
 	if (gs_page_load(at->head.magic) != GS_PAGE_MAGIC ||

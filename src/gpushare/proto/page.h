@@ -20,7 +20,8 @@
 
 #define GS_PAGE_MAGIC 0x47505347u /* "GPSG" */
 #define GS_PAGE_VERSION 2u
-#define GS_PAGE_SIZE 8192u
+#define GS_PAGE_SIZE 12288u
+#define GS_PAGE_SIZE_BEFORE 8192u /* of earlier versions: all but the copies */
 #define GS_PAGE_SLOTS 126u
 
 /* gs_slot.flags, written by the client before PREP is left. */
@@ -101,6 +102,62 @@ enum gs_beside {
 	GS_BESIDE_TOGETHER, /* yes, in one context (MPS): they run at the same time */
 };
 
+/* Which way a copy goes.  OTHER: between two places on GPUs, and small ones of which nobody asks.
+ */
+enum gs_copy_direction { GS_COPY_TO_DEVICE, GS_COPY_TO_HOST, GS_COPY_OTHER, GS_COPY_DIRECTIONS };
+
+/* The client's copies in one direction since it began; it alone writes them. */
+struct gs_copies_made {
+	_Atomic uint64_t copies, bytes;
+	_Atomic uint64_t host_ns; /* its threads were so long in copies that wait for their end */
+	uint64_t unused;
+};
+
+/* The directions in which there is an engine that clients share: TO_DEVICE and TO_HOST. */
+#define GS_COPY_ENGINES 2
+
+/* What a client does with its next copy in a direction, but for small ones. */
+enum gs_copy_rule {
+	GS_COPY_FREE, /* as without us */
+	GS_COPY_TELL, /* has a run, and has the daemon look: another client may be copying */
+	GS_COPY_CUT,  /* the same; and a large one goes out in chunks, behind the copy barrier */
+};
+
+/*
+ * A copy that is under way.  The client makes it and frees it once done is chunks; as the copy goes
+ * on the GPU writes state and done, or the client where it copies chunk by chunk itself.
+ */
+enum gs_copy_state { GS_COPY_NONE, GS_COPY_ENQUEUED, GS_COPY_BEGUN };
+struct gs_copy_run {
+	_Atomic uint32_t state; /* enum gs_copy_state; written last */
+	_Atomic uint32_t way;   /* enum gs_copy_direction, of those with an engine */
+	_Atomic uint32_t chunks, done;
+	_Atomic uint32_t chunk_kib; /* of one chunk */
+	uint32_t unused[3];
+};
+#define GS_COPY_RUNS 32
+
+/*
+ * The client's copies.  The copy barrier of a direction is the word `open`: the GPU waits before
+ * each chunk until it is 1.  The daemon closes it, for 20 ms at most; while `forced` is not 0 it
+ * stays open.  So: daemon: open = 0, then look at forced; client: forced += 1, then open = 1;
+ * both sequentially consistent.
+ */
+struct gs_copies {
+	_Atomic uint32_t shared; /* 1: the client and the daemon see the same; 0: a page of an
+				    earlier version, behind which each has zeros of its own */
+	_Atomic uint32_t rule[GS_COPY_ENGINES];      /* daemon: enum gs_copy_rule */
+	_Atomic uint32_t chunk_kib[GS_COPY_ENGINES]; /* daemon: what is larger than two of these is
+							cut into such; 0: into one */
+	uint32_t unused[11];
+	_Atomic uint32_t open[GS_COPY_ENGINES];
+	_Atomic uint32_t forced; /* client: calls that must not meet a closed barrier */
+	uint32_t unused_too[13];
+	struct gs_copies_made made[GS_COPY_DIRECTIONS];
+	struct gs_copy_run run[GS_COPY_RUNS];
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - 224 - 32 * GS_COPY_RUNS];
+};
+
 /* Identifies the page. Check this first after mapping one. */
 struct gs_page_head {
 	_Atomic uint32_t magic;
@@ -146,13 +203,14 @@ struct gs_page {
 	_Atomic uint32_t awake;
 	/* written by the daemon: 1 while no other client has come to the GPU */
 	_Atomic uint32_t only;
-	_Atomic uint64_t was_launched_ns; /* earlier versions' clients write it; unused */
 	/* written by the daemon: 1 if a launch that waits for its time slice should be in its
-	 * stream already (GS_SLOT_PREENQUEUED) */
-	_Atomic uint32_t preenqueue;
+	 * stream already (GS_SLOT_PREENQUEUED). Earlier versions' clients write the eight bytes
+	 * before it. */
+	_Alignas(32) _Atomic uint32_t preenqueue;
 	_Atomic uint32_t beside; /* written by the daemon: enum gs_beside */
 	struct gs_page_calls calls;
 	struct gs_slot slot[GS_PAGE_SLOTS];
+	struct gs_copies copies;
 };
 
 _Static_assert(sizeof(struct gs_slot) == 64, "a slot is one cache line");
@@ -161,8 +219,9 @@ _Static_assert(offsetof(struct gs_slot, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, grant) == 12, "page layout");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
-_Static_assert(offsetof(struct gs_page, was_launched_ns) == 88, "page layout");
+_Static_assert(offsetof(struct gs_page, preenqueue) == 96, "page layout");
 _Static_assert(offsetof(struct gs_page, slot) == 128, "page layout");
+_Static_assert(offsetof(struct gs_page, copies) == GS_PAGE_SIZE_BEFORE, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */
@@ -210,9 +269,9 @@ static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
 	return atomic_compare_exchange_strong(&slot->state, &from, to);
 }
 
-/* Makes a new sealed page. Returns its descriptor (close-on-exec, owned by the caller) and the
+/* Makes a new sealed page of that size, one of the two above. Returns its descriptor (close-on-exec, owned by the caller) and the
  * mapping in *page, or -1 with the reason. */
-int gs_page_create(struct gs_page **page, struct gs_error *err);
+int gs_page_create(struct gs_page **page, uint32_t size, struct gs_error *err);
 
 /* Is it a memfd that is sealed as a page is?  No file system is asked, whatever it is. */
 int gs_page_is_sealed(int fd);
@@ -223,6 +282,12 @@ int gs_page_is_sealed(int fd);
  * reason. The descriptor stays the caller's.
  */
 int gs_page_map(int fd, struct gs_page **page, struct gs_error *err);
+
+/* How many bytes of a mapped page the client and the daemon share. */
+static inline uint32_t gs_page_shared(const struct gs_page *page)
+{
+	return gs_page_load(page->copies.shared) ? GS_PAGE_SIZE : GS_PAGE_SIZE_BEFORE;
+}
 
 /* Unmaps a page; NULL is fine. */
 void gs_page_unmap(struct gs_page *page);

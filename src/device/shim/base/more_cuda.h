@@ -64,6 +64,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESC
 CUresult cuMipmappedArrayDestroy(CUmipmappedArray array);
 CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
 			       size_t size);
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D *params);
 CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, void *params);
 CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
 CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph graph);
@@ -106,6 +107,33 @@ struct shim_external_memory {
 };
 CUresult cuImportExternalMemory(CUexternalMemory *memory, const struct shim_external_memory *desc);
 CUresult cuDestroyExternalMemory(CUexternalMemory memory);
+
+/* Copies: MORE_D implies the default stream, MORE_Z takes one (driver/entries.def). */
+#define MORE_D(name, params) \
+	CUresult name params; \
+	CUresult name##_ptds params
+#define MORE_Z(name, params) \
+	CUresult name params; \
+	CUresult name##_ptsz params
+MORE_D(cuMemcpyAtoA_v2, (CUarray dst, size_t to, CUarray src, size_t from, size_t bytes));
+MORE_D(cuMemcpyAtoD_v2, (CUdeviceptr dst, CUarray src, size_t from, size_t bytes));
+MORE_D(cuMemcpyDtoA_v2, (CUarray dst, size_t to, CUdeviceptr src, size_t bytes));
+MORE_D(cuMemcpyHtoA_v2, (CUarray dst, size_t to, const void *src, size_t bytes));
+MORE_D(cuMemcpyAtoH_v2, (void *dst, CUarray src, size_t from, size_t bytes));
+MORE_Z(cuMemcpyHtoAAsync_v2,
+       (CUarray dst, size_t to, const void *src, size_t bytes, CUstream stream));
+MORE_Z(cuMemcpyAtoHAsync_v2, (void *dst, CUarray src, size_t from, size_t bytes, CUstream stream));
+/* Their CUDA_MEMCPY3D_PEER has the same layout, with contexts in the place of what is reserved. */
+MORE_D(cuMemcpy3DPeer, (const CUDA_MEMCPY3D *copy));
+MORE_Z(cuMemcpy3DPeerAsync, (const CUDA_MEMCPY3D *copy, CUstream stream));
+MORE_Z(cuMemcpyWithAttributesAsync,
+       (CUdeviceptr dst, CUdeviceptr src, size_t bytes, void *attributes, CUstream stream));
+MORE_Z(cuMemcpyBatchAsync,
+       (CUdeviceptr * dst, CUdeviceptr *src, size_t *bytes, size_t n, void *attributes, size_t *of,
+	size_t nattributes, size_t *failed, CUstream stream));
+MORE_Z(cuMemcpyBatchAsync_v2, (CUdeviceptr * dst, CUdeviceptr *src, size_t *bytes, size_t n,
+			       void *attributes, size_t *of, size_t nattributes, CUstream stream));
+
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev);
 CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
 

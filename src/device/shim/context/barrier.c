@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "device/shim/base/capture.h"
+#include "device/shim/context/copy_barrier.h"
 #include "device/shim/context/patience.h"
 #include "device/shim/session/session.h"
 #include "device/shim/base/upcalls.h"
@@ -155,6 +156,12 @@ static int wait_for_none(int only_legacy, struct shim_patience *p)
 
 void shim_barrier_enter(int only_legacy)
 {
+	shim_copy_barrier_force(only_legacy);
+	shim_barrier_enter_with_copies(only_legacy);
+}
+
+void shim_barrier_enter_with_copies(int only_legacy)
+{
 	atomic_fetch_add(&barrier[only_legacy], 1);
 	own_barrier += !only_legacy;
 	wait_for_none(only_legacy, NULL);
@@ -165,6 +172,7 @@ int shim_barrier_enter_patiently(void)
 	static _Atomic unsigned int in_vain;
 	struct shim_patience p = { .in_vain = &in_vain };
 
+	shim_copy_barrier_force(0);
 	atomic_fetch_add(&barrier[0], 1);
 	own_barrier++;
 	return wait_for_none(0, &p);
@@ -185,6 +193,7 @@ void shim_blocked_behind(unsigned int operations)
 
 void shim_barrier_leave(int only_legacy)
 {
+	shim_copy_barrier_unforce();
 	own_barrier -= !only_legacy;
 	atomic_fetch_sub(&barrier[only_legacy], 1);
 }

@@ -33,6 +33,9 @@ void shim_blocked_behind(unsigned int operations);
  * then.
  */
 void shim_barrier_enter(int only_legacy);
+/* The same without opening the copy barrier (copy_barrier.h): for a call that does not wait for
+ * copies. */
+void shim_barrier_enter_with_copies(int only_legacy);
 /* The same for all streams, around a call that mostly does not block: gives up after some time
  * (patience.h). Returns 0 if it gave up. */
 int shim_barrier_enter_patiently(void);

@@ -43,15 +43,15 @@ static __thread struct {
  */
 static int show_page(struct shim_context *c, struct shim_session *s)
 {
-	void *view = mremap(s->page, 0, GS_PAGE_SIZE,
-			    /* A second mapping of the same shared memory. */
-			    MREMAP_MAYMOVE);
+	/* A second mapping of the same shared memory. */
+	void *view = mremap(s->page, 0, gs_page_shared(s->page), MREMAP_MAYMOVE);
 	CUresult rc;
 
 	if (view == MAP_FAILED)
 		return -1;
-	madvise(view, GS_PAGE_SIZE, MADV_DONTFORK);
-	rc = REAL(cuMemHostRegister_v2)(view, GS_PAGE_SIZE, CU_MEMHOSTREGISTER_DEVICEMAP);
+	madvise(view, gs_page_shared(s->page), MADV_DONTFORK);
+	rc = REAL(cuMemHostRegister_v2)(view, gs_page_shared(s->page),
+					CU_MEMHOSTREGISTER_DEVICEMAP);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuMemHostGetDevicePointer_v2)(&c->page, view, 0);
 	if (rc == CUDA_SUCCESS) {
@@ -59,7 +59,7 @@ static int show_page(struct shim_context *c, struct shim_session *s)
 		return 0;
 	}
 	shim_log("context %p: the page cannot be registered: %d", (void *)c->ctx, rc);
-	munmap(view, GS_PAGE_SIZE);
+	munmap(view, gs_page_shared(s->page));
 	return -1;
 }
 
@@ -348,7 +348,7 @@ void shim_context_destroyed(CUcontext ctx)
 		if (!c->fault)
 			c->fault = CUDA_ERROR_CONTEXT_IS_DESTROYED;
 		if (c->view)
-			munmap(c->view, GS_PAGE_SIZE);
+			munmap(c->view, gs_page_shared(c->view));
 		c->view = NULL;
 	}
 	pthread_mutex_unlock(&lock);

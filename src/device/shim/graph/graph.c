@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "device/shim/copy/count.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/wraps.h"
@@ -34,6 +35,7 @@ struct shim_graph {
 	struct part *part;
 	size_t n, room;
 	uint32_t nodes; /* nodes of all kinds */
+	struct shim_copy_sum copies;
 	uint32_t floor; /* local memory per thread that some kernel may need, which is no part */
 	int blind;      /* it has kernels that are not known */
 	int vague;      /* not all known kernels are still in it */
@@ -42,6 +44,7 @@ struct shim_graph {
 
 /* Protects the graphs of the records. Not held while the driver is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int copying; /* some executable graph copies */
 
 static int each(CUgraph graph, int depth,
 		void (*visit)(CUgraphNode node, CUgraphNodeType type, void *user), void *user)
@@ -123,8 +126,17 @@ static void add_node(CUgraphNode node, CUgraphNodeType type, void *user)
 {
 	CUDA_KERNEL_NODE_PARAMS k = { .func = NULL };
 	struct shim_graph *g = user;
+	CUDA_MEMCPY3D copy;
 
 	g->nodes++;
+	if (type == CU_GRAPH_NODE_TYPE_MEMCPY &&
+	    REAL(cuGraphMemcpyNodeGetParams)(node, &copy) == CUDA_SUCCESS) {
+		enum gs_copy_direction way = shim_copy_of_box(&copy);
+
+		g->copies.copies[way]++;
+		g->copies.bytes[way] += shim_copy_box_bytes(&copy);
+		atomic_store(&copying, 1);
+	}
 	/* The body of a conditional node is a graph that no call returns. */
 	if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
 		g->blind = 1;
@@ -250,6 +262,19 @@ void shim_graph_went(struct shim_kernel *k)
 		return;
 	pthread_mutex_lock(&lock);
 	k->local_bytes[0] = k->local_bytes[1];
+	pthread_mutex_unlock(&lock);
+}
+
+void shim_graph_copied(CUgraphExec exec)
+{
+	struct shim_kernel *k =
+		atomic_load_explicit(&copying, memory_order_relaxed) ? shim_graph_find(exec) : NULL;
+
+	if (!k)
+		return;
+	pthread_mutex_lock(&lock);
+	if (k->graph)
+		shim_copy_count_sum(&k->graph->copies);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -38,6 +38,9 @@ void shim_graph_gone(CUgraphExec exec);
  */
 void shim_graph_went(struct shim_kernel *graph);
 
+/* Counts the copies of a graph that has been launched. */
+void shim_graph_copied(CUgraphExec exec);
+
 /* In a forked child: forgets the parent's graphs. */
 void shim_graph_forked(void);
 

@@ -10,6 +10,7 @@
 #include "common/slice.h"
 #include "common/thread.h"
 #include "device/shim/base/counted.h"
+#include "device/shim/context/copy_barrier.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/launch/evict.h"
 #include "device/shim/launch/force.h"
@@ -62,6 +63,7 @@ static void keep_connection(struct agent *a)
 		shim_log("the connection to gpushared has ended");
 		/* no daemon is left to release a pre-enqueued launch */
 		gs_page_store(s->page->preenqueue, 0);
+		shim_copy_barrier_leave_open(s);
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)
@@ -150,6 +152,7 @@ static void *run(void *arg)
 
 		if (s->alone)
 			shim_force_step(&force, s, gs_clock_ns(), &nap);
+		nap = shim_copy_barrier_step(s, gs_clock_ns(), nap);
 		shim_launch_reap(s);
 		/* Launches read this cache line of the page, so it is written only if the value
 		 * changes. */

@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "device/shim/base/capture.h"
+#include "device/shim/graph/graph.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/context/order.h"
 #include "device/shim/launch/request.h"
@@ -307,16 +308,25 @@ SHIM_EXPORT CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *config, CUfunct
 			REAL(cuLaunchKernelEx_ptsz)(config, f, params, extra);
 }
 
+static CUresult launch_graph(struct shim_request *r)
+{
+	CUresult rc = shim_launch(r);
+
+	if (rc == CUDA_SUCCESS)
+		shim_graph_copied(r->graph);
+	return rc;
+}
+
 SHIM_EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = stream };
 
-	return graph ? shim_launch(&r) : REAL(cuGraphLaunch)(graph, stream);
+	return graph ? launch_graph(&r) : REAL(cuGraphLaunch)(graph, stream);
 }
 
 SHIM_EXPORT CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream)
 {
 	struct shim_request r = { .graph = graph, .stream = per_thread(stream) };
 
-	return graph ? shim_launch(&r) : REAL(cuGraphLaunch_ptsz)(graph, stream);
+	return graph ? launch_graph(&r) : REAL(cuGraphLaunch_ptsz)(graph, stream);
 }

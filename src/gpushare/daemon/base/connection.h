@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "gpushare/arbiter/step_usage.h"
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/proto/msg.h"
 
@@ -21,8 +22,8 @@ struct gs_registration {
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
-	/* how many of its launches the step's figures included when those were last copied */
-	uint64_t counted;
+	/* what of its page the step's figures included when those were last copied */
+	struct gs_counted counted;
 	int stopped;              /* its process is stopped, as the arbiter was last told */
 	int has_priority_request; /* it has requested a priority of its own (priority_request.h): */
 	int32_t priority_request;

@@ -35,7 +35,7 @@ struct gs_gpu_client *gs_command_join(struct gs_arbiter *a,
 
 struct leave {
 	struct gs_gpu_client *client;
-	uint64_t launches;
+	struct gs_counted counted;
 	int on_gpu;
 };
 
@@ -44,15 +44,15 @@ static void do_leave(struct gs_gpu *gpu, void *arg)
 	struct leave *l = arg;
 
 	l->on_gpu = gs_gpu_client_on_gpu(l->client);
-	l->launches = gs_gpu_remove(gpu, l->client, gs_clock_ns());
+	l->counted = gs_gpu_remove(gpu, l->client, gs_clock_ns());
 }
 
-int gs_command_leave(struct gs_arbiter *a, struct gs_gpu_client *client, uint64_t *launches)
+int gs_command_leave(struct gs_arbiter *a, struct gs_gpu_client *client, struct gs_counted *counted)
 {
 	struct leave l = { .client = client };
 
 	gs_arbiter_call(a, do_leave, &l);
-	*launches = l.launches;
+	*counted = l.counted;
 	return l.on_gpu;
 }
 

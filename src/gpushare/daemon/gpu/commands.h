@@ -19,9 +19,10 @@
 struct gs_gpu_client *gs_command_join(struct gs_arbiter *arbiter,
 				      const struct gs_gpu_client_params *params, int adopted);
 
-/* Removes the client. *launches: how many launches it has made in all. Returns 1 if kernels of it
- * are on the GPU. */
-int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client, uint64_t *launches);
+/* Removes the client. *counted: what it has made in all. Returns 1 if kernels of it are on the
+ * GPU. */
+int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
+		     struct gs_counted *counted);
 
 /* The client has made a request by message, so its page is polled. */
 void gs_command_doorbell(struct gs_arbiter *arbiter, struct gs_gpu_client *client);

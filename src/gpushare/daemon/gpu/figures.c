@@ -40,7 +40,7 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 		if (conn->client && conn->device == sync->device) {
 			enum gs_doing doing = gs_gpu_client_doing(conn->client, now);
 
-			conn->registration.counted = gs_gpu_client_launches(conn->client);
+			conn->registration.counted = gs_gpu_client_counted(conn->client);
 			if (doing > conn->step->doing)
 				conn->step->doing = (uint8_t)doing;
 		}

@@ -44,6 +44,20 @@ const char *gs_report_made_of(uint32_t made_of)
 	return made_of < GS_MADE_OF_COUNT ? names[made_of] : "?";
 }
 
+static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
+{
+	row->h2d_mb = (double)of[GS_COPY_TO_DEVICE].bytes / MIB;
+	row->d2h_mb = (double)of[GS_COPY_TO_HOST].bytes / MIB;
+	row->d2d_mb = (double)of[GS_COPY_OTHER].bytes / MIB;
+	row->copies = 0;
+	row->copying_ms = row->copy_waited_ms = 0;
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
+		row->copies += of[way].copies;
+		row->copying_ms += (double)of[way].host_ns / 1e6;
+		row->copy_waited_ms += (double)of[way].waited_ns / 1e6;
+	}
+}
+
 void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t peak,
 		    uint64_t reserved)
 {
@@ -57,6 +71,7 @@ void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t
 	gs_step_usage_quantiles(t);
 	row->evict_p50_us = t->p50_us;
 	row->evict_p99_us = t->p99_us;
+	fill_copies(row, t->copied);
 	row->memory_mb = (double)peak / MIB;
 	row->reserved_mb = (double)reserved / MIB;
 }
@@ -89,6 +104,11 @@ void gs_report_comment(const struct gs_report_row *row, uint32_t gpu_shares, cha
 		 row->active_ms / 1e3, ntt, row->waiting_ms, row->preemptions, ceil(row->memory_mb),
 		 row->reserved_mb);
 	at = strlen(buf);
+	if (row->h2d_mb > 0 || row->d2h_mb > 0) {
+		snprintf(buf + at, size - at, " copied=%.0f/%.0fMiB", ceil(row->h2d_mb),
+			 ceil(row->d2h_mb));
+		at = strlen(buf);
+	}
 	if (row->taken_mb > 0)
 		snprintf(buf + at, size - at, " moved=%.0fMiB/%.2f/%.2fGiB/s", ceil(row->taken_mb),
 			 row->to_host_gib_s, row->to_device_gib_s);

@@ -59,10 +59,12 @@ static struct gs_step *admit(struct gs_connection *conn, const struct gs_msg *ms
 }
 
 /* Makes a new page, or maps the one that the client brought; its descriptor in *fd. */
-static int get_page(struct gs_connection *conn, int brought, int *fd, struct gs_error *err)
+static int get_page(struct gs_connection *conn, const struct gs_msg_hello *hello, int brought,
+		    int *fd, struct gs_error *err)
 {
 	if (brought < 0) {
-		*fd = gs_page_create(&conn->page, err);
+		*fd = gs_page_create(&conn->page,
+				     hello->copies ? GS_PAGE_SIZE : GS_PAGE_SIZE_BEFORE, err);
 		return *fd < 0 ? -1 : 0;
 	}
 	if (gs_page_map(brought, &conn->page, err) < 0)
@@ -150,7 +152,7 @@ static int begin(struct gs_connection *conn, const struct gs_msg *hello, int pag
 	struct gs_error err;
 	int page_fd = -1, rc;
 
-	if (get_page(conn, page, &page_fd, &err) < 0 ||
+	if (get_page(conn, &hello->hello, page, &page_fd, &err) < 0 ||
 	    become_client(conn, page >= 0, hello->hello.used_bytes, &err) < 0) {
 		if (page_fd >= 0)
 			close(page_fd);

@@ -20,8 +20,27 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->step == s)
-			theirs += conn->registration.counted;
+			theirs += conn->registration.counted.launches;
 	return all > theirs ? all - theirs : 0;
+}
+
+/* The same of copies: a client's page tells a new daemon all of them again. */
+static struct gs_copied copied_over(const struct gs_daemon *d, const struct gs_step *s, int way)
+{
+	struct gs_copied over = s->usage.copied[way];
+	const struct gs_connection *conn;
+
+	LIST_FOREACH (conn, &d->conns, link) {
+		const struct gs_copied *theirs = &conn->registration.counted.copied[way];
+
+		if (conn->step != s || theirs->copies > over.copies || theirs->bytes > over.bytes ||
+		    theirs->host_ns > over.host_ns)
+			continue;
+		over.copies -= theirs->copies;
+		over.bytes -= theirs->bytes;
+		over.host_ns -= theirs->host_ns;
+	}
+	return over;
 }
 
 static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
@@ -35,6 +54,31 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 		t->active_ns, t->waiting_ns, t->preemptions, t->time.gpu_ns, t->time.unevictable,
 		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id),
 		s->begun_s);
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
+		struct gs_copied over = copied_over(d, s, way);
+
+		fprintf(f, "copied %u %u %d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+			s->info.job_id, s->info.step_id, way, over.copies, over.bytes, over.host_ns,
+			over.waited_ns);
+	}
+}
+
+/* Behind the step's other figures. */
+static int parse_copied(struct gs_daemon *d, const char *line)
+{
+	struct gs_copied is;
+	unsigned job, step, way;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job,
+		   &step, &way, &is.copies, &is.bytes, &is.host_ns, &is.waited_ns, &at) != 7 ||
+	    line[at] || way >= GS_COPY_DIRECTIONS)
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (s)
+		s->usage.copied[way] = s->live.copied[way] = is;
+	return 1;
 }
 
 static int parse(struct gs_daemon *d, const char *line)
@@ -53,7 +97,7 @@ static int parse(struct gs_daemon *d, const char *line)
 		   &had.waiting_ns, &had.preemptions, &had.time.gpu_ns, &had.time.unevictable,
 		   &had.time.unevictable_ns, &peak, &begun_s, &at) != 13 ||
 	    line[at])
-		return 0;
+		return parse_copied(d, line);
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
