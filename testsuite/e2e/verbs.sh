@@ -60,7 +60,8 @@ check "and is content when it has all" finds good "Slurm has each partition"
 
 of_idle() { # LINE...: what check says of memory, with these lines
 	(cat "$TMP/gpushare.conf"; printf '%s\n' "$@") >"$TMP/idle.conf"
-	t 40 gpusharectl check --config "$TMP/idle.conf" --slurm-conf "$TMP/slurm.conf" | grep ' memory '
+	t 40 gpusharectl check --config "$TMP/idle.conf" --slurm-conf "$TMP/slurm.conf" >"$TMP/idle.said" # other things are wrong here
+	grep ' memory ' "$TMP/idle.said"
 }
 check "check doubts IdleReclaim where nobody waits on the node" eval "of_idle IdleReclaim=10m | grep -E '^doubtful.*without MemoryQueue=node'"
 check "but not where somebody may" eval "! of_idle IdleReclaim=10m MemoryQueue=node"
