@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/memory_lib.sh"
 need_built testsuite/e2e/sleeper
 SLEEPER=$BUILD/testsuite/e2e/sleeper
-reclaiming() { serve IdleReclaim=300ms "$@"; }
+reclaiming() { serve IdleReclaim=${RECLAIM:-300ms} "$@"; }
 trouble() { cat "$TMP"/*.out "$TMP/log" "$TMP/told" 2>/dev/null; return 1; }
 
 # sleeper NAME MIB CALL [PARTITION]: until it sleeps; its pid in $!
@@ -76,6 +76,19 @@ busy() { # its kernel runs for long after its last call
 	rm "$TMP/b"
 	woke b $b
 }
+# Both wake all the time, in the middle of each other's moves as well: none hangs, and nothing is lost.
+napping() {
+	local a b before
+	before=$(moved)
+	sleeper a 300 naps; a=$!
+	asleep a || return 1
+	sleeper b 350 naps high; b=$!
+	asleep b || return 1
+	many_moves() { [ "$(moved)" -ge $((before + 12)) ]; }
+	until_true 60 many_moves || trouble || return 1
+	rm "$TMP/a" "$TMP/b"
+	woke a $a && woke b $b
+}
 dies() { # while it is away; a program of the same step that comes then has the memory
 	local a b
 	sleeper a 300 copy; a=$!
@@ -123,6 +136,8 @@ check "all of it is back" none_left
 check "one inside a call keeps it" keeps inside
 check "one with managed memory, which it may read without a call" keeps managed
 check "one whose kernel runs" busy
+check "all of it is back" none_left
+check "two that nap, of which each wakes the other: neither hangs, nothing is lost" napping
 check "all of it is back" none_left
 check "one that dies meanwhile" dies
 check "the daemon is killed meanwhile" restart

@@ -4,11 +4,13 @@
  * and calls nothing until FILE is gone.  Its next call is CALL: copy, launch, alloc, free, sync,
  * query or address (a call of a function that cuGetProcAddress has given); then it checks its
  * memory and says how long that call took.  CALL managed has allocated managed memory before, and
- * inside leaves a thread in a call that does not return until FILE is gone.
+ * inside leaves a thread in a call that does not return until FILE is gone; naps has two threads
+ * that sleep for a moment and call something, again and again, until then.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,6 +94,39 @@ static void call(const char *what)
 	}
 }
 
+#define NAP_MOST_US 1500000
+
+static atomic_uint naps;
+
+static void *nap(void *seed)
+{
+	static const char *const calls[] = { "copy", "launch", "sync", "query", "address" };
+	unsigned random = (unsigned)(uintptr_t)seed;
+	unsigned char some[4096];
+
+	CHECK(cuCtxSetCurrent(ctx));
+	while (access(file, F_OK) == 0) {
+		usleep((useconds_t)rand_r(&random) % NAP_MOST_US);
+		call(calls[(unsigned)rand_r(&random) % (sizeof(calls) / sizeof(calls[0]))]);
+		CHECK(cuMemcpyDtoH(some, p + 8192, sizeof(some)));
+		for (size_t i = 0; i < sizeof(some); i++)
+			expect(some[i] == 0x5a, "its memory is as it was between two naps");
+		naps++;
+	}
+	return NULL;
+}
+
+static void take_naps(void)
+{
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, nap, (void *)(uintptr_t)getpid()))
+		exit(2);
+	nap((void *)(uintptr_t)(getpid() + 1));
+	pthread_join(other, NULL);
+	printf("sleeper: %u naps\n", (unsigned)naps);
+}
+
 static void prepare(const char *what)
 {
 	CUdeviceptr managed;
@@ -138,6 +173,8 @@ int main(int argc, char **argv)
 	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	if (strcmp(what, "inside") == 0 && pthread_create(&thread, NULL, wait_inside, stream))
 		return 2;
+	if (strcmp(what, "naps") == 0)
+		take_naps();
 	sleep_while_there();
 	if (strcmp(what, "inside") == 0)
 		pthread_join(thread, NULL);

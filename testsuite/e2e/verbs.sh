@@ -56,6 +56,16 @@ sed -i 's/PartitionName=High/PartitionName=high/' "$TMP/slurm.conf"
 check "which is silent when Slurm has all" eval "! daemon_check | grep warning"
 check "and is content when it has all" finds good "Slurm has each partition"
 
+# --- a setting that does nothing ---
+
+of_idle() { # LINE...: what check says of memory, with these lines
+	(cat "$TMP/gpushare.conf"; printf '%s\n' "$@") >"$TMP/idle.conf"
+	t 40 gpusharectl check --config "$TMP/idle.conf" --slurm-conf "$TMP/slurm.conf" >"$TMP/idle.said" # other things are wrong here
+	grep ' memory ' "$TMP/idle.said"
+}
+check "check doubts IdleReclaim where nobody waits on the node" eval "of_idle IdleReclaim=10m | grep -E '^doubtful.*without MemoryQueue=node'"
+check "but not where somebody may" eval "! of_idle IdleReclaim=10m MemoryQueue=node"
+
 # What gpushare.conf would have said is not known: munge's socket, and where slurm.conf is.
 cp "$TMP/gpushare.conf" "$TMP/broken.conf" && echo "NoSuchKey=1" >>"$TMP/broken.conf"
 blames() { # those that check calls wrong

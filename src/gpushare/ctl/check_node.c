@@ -226,6 +226,15 @@ static void check_priorities(struct gs_check *c)
 			"a less urgent job waits for as long as a more urgent one has work; StarvationBound= would bound that");
 }
 
+/* Nobody waits for memory on a node where Slurm's queue is for that. */
+static void check_idle(struct gs_check *c)
+{
+	if (c->config->idle_reclaim_ns && !c->config->memory_on_node)
+		gs_check_add(
+			c, GS_DOUBT, "memory", "MemoryQueue=node, or take IdleReclaim= out",
+			"IdleReclaim= without MemoryQueue=node: jobs wait for memory in Slurm's queue, so none is reclaimed for them");
+}
+
 /* On smaller nodes a processor that polls is missed (gpushare.conf(5), Arbiter). */
 #define PROCESSORS_LEAST 8
 enum { ARBITER_POLL = 1 };
@@ -335,6 +344,7 @@ void gs_check_node(struct gs_check *c)
 	check_mps(c);
 	check_priorities(c);
 	check_arbiter(c);
+	check_idle(c);
 	check_folder(c, "Socket", c->config->socket);
 	check_folder(c, "PidFile", c->config->pid_file);
 	check_folder(c, "LogFile", c->config->log_file);

@@ -5,6 +5,7 @@
  * (graph.c), launches (launch.c), and calls that set a kernel's attributes, which wait anyway.
  */
 #define _GNU_SOURCE
+#include "device/shim/base/counted.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/wraps.h"
 
@@ -25,9 +26,19 @@
 
 #define VARIABLE (CUdeviceptr * ptr, size_t * bytes, CUlibrary library, const char *name)
 MAY_LOAD_LIBRARY(cuLibraryGetGlobal, VARIABLE, (ptr, bytes, library, name))
-MAY_LOAD_LIBRARY(cuLibraryGetManaged, VARIABLE, (ptr, bytes, library, name))
 MAY_LOAD_LIBRARY(cuLibraryGetUnifiedFunction, (void **f, CUlibrary library, const char *symbol),
 		 (f, library, symbol))
+
+/* The program reads and writes the variable without a call. */
+SHIM_EXPORT CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
+					 const char *name)
+{
+	struct shim_load l;
+
+	shim_counted_give_up();
+	shim_load_enter_library(&l, library);
+	return shim_load_leave(&l, REAL(cuLibraryGetManaged)(ptr, bytes, library, name));
+}
 
 MAY_LOAD(kernel, cuKernelGetParamInfo,
 	 (CUkernel kernel, size_t index, size_t *offset, size_t *size),
