@@ -127,6 +127,22 @@ nothing() { ! account "$idle" AdminComment | tee /dev/stderr | grep -E 'used=[0.
 check "and has used none" nothing
 check "though it had its shares" account_is "$idle" AllocTRES 'gres/gpushare=30(,|$)'
 
+# The query of doc/admin.md, as an administrator pastes it: what the two jobs have reserved and used, their user's in one line.
+sed -n '/^sacct -a -X/,/^```/p' "$SRC/doc/admin.md" | sed '$d' >"$TMP/query"
+queried() {
+	local want
+	t 20 bash "$TMP/query" >"$TMP/usage" || return 1
+	cat "$TMP/usage"
+	want=$(t 10 sacct -X -n -P -j "$one,$two,$idle" -o JobID,ElapsedRaw,AllocTRES | awk -F '|' '{ split($3, tres, "gres/gpushare="); reserved += $2 * tres[2] / 100 } END { print reserved / 3600 }')
+	awk -F '\t' -v reserved="$want" -v used="$(echo "$(used "$one") $(used "$two")" | awk '{ print ($1 + $2) / 3600 }')" '
+		NR == 1 { good = $0 == "user\taccount\tjobs\treserved_gpu_h\tused_gpu_h\tused_pct" }
+		NR == 2 { good = good && $1 == "root" && $3 == 3 && $4 - reserved < 0.001 && reserved - $4 < 0.001 && $5 - used < 0.001 && used - $5 < 0.001 && used > 0 }
+		END { exit !(good && NR == 2) }' "$TMP/usage"
+}
+check "the query of doc/admin.md says what was reserved and used" until_true 10 queried
+by_sreport() { t 20 bash -c "$(sed -n '/^sreport -T/p' "$SRC/doc/admin.md")" | tee /dev/stderr | grep -F 'Cluster/Account/User Utilization'; }
+check "so does sreport, of the hours that slurmdbd has summed up" by_sreport
+
 # slurmctld tells the database of a cancelled job's end before the job's steps have ended.
 cancelled=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; echo done; sleep 60")
 check "a job that has used its GPU runs" until_true 60 grep -qx done "$D/out/$cancelled"

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A data-parallel program with shares of three GPUs, a rank on each, beside another job on each GPU: its kernels wait for those of the
+# other ranks on the GPU. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
+# RUNS: so many with each policy (default 8; 1000 in make check-long, of the default policy).
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+need_built gpushared gpusharectl testsuite/e2e/ranks gpushare-demo-matmul
+own_daemon
+RANKS=$BUILD/testsuite/e2e/ranks
+RUNS=${RUNS:-$(usual_or_long 8 1000)}
+STEPS=${STEPS:-10}
+
+# A GPU's emulated device is its own file.
+configure() { # LINE...
+	LEAVE_WITHIN=300us write_conf 256M "Gpu=0 Memory=256M" "Gpu=1 Memory=256M" "Gpu=2 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" "$@"
+	sed -i "s#^JobEnv=GPUSHARE_EMU_DEVICE=.*#&-%g#" "$TMP/gpushare.conf"
+}
+# A neighbour on each GPU: one program after the other, until its file is gone.
+neighbours=()
+begin_neighbours() { # PARTITION
+	local gpu
+	touch "$TMP/neighbours"
+	for gpu in 0 1 2; do
+		t 3600 gpusharectl run --gpu $gpu --shares 40 --mem 64M --partition "$1" -- \
+			bash -c "while [ -e '$TMP/neighbours' ]; do '$BUILD/gpushare-demo-matmul' --tiles 8 --repeats 20 | grep -q 'correct: ' || exit 1; done" >"$TMP/neighbour.$gpu" 2>&1 &
+		neighbours+=($!)
+	done
+}
+end_neighbours() {
+	local pid rc=0
+	rm "$TMP/neighbours"
+	for pid in "${neighbours[@]}"; do wait "$pid" || rc=1; done
+	neighbours=()
+	cat "$TMP"/neighbour.*
+	return $rc
+}
+# All ranks of one run, each a job of its own; 60 s is for ever here.
+one_run() {
+	local rank ranks=() rc=0
+	rm -f "$TMP/shared"
+	for rank in 0 1 2; do
+		t 60 gpusharectl run --gpu $rank --shares 40 --mem 64M --partition low -- "$RANKS" "$TMP/shared" 3 $rank "$STEPS" >"$TMP/rank.$rank" 2>&1 &
+		ranks+=($!)
+	done
+	for rank in "${ranks[@]}"; do wait "$rank" || rc=1; done
+	[ $rc = 0 ] && [ "$(cat "$TMP"/rank.* | grep -c ', right$')" = 3 ]
+}
+runs() { # N
+	local i
+	for ((i = 1; i <= $1; i++)); do
+		one_run || { echo "run $i"; cat "$TMP"/rank.*; t 5 gpusharectl status; return 1; }
+	done
+}
+for policy in "" Policy=piv Policy=rr Policy=fifo; do
+	name=${policy:-the default}
+	rm -f "$TMP/log"
+	# shellcheck disable=SC2086
+	configure $policy
+	check "$name: gpushared serves three GPUs" start_daemon
+	[ -n "$policy" ] && n=$(usual_or_long 3 100) || n=$RUNS
+	check "$name: three ranks end alone" runs 1
+	begin_neighbours low
+	check "$name: beside equals on each GPU, $n times" runs "$n"
+	check "$name: the equals have computed right" end_neighbours
+	begin_neighbours high
+	# Each step may wait for a moment in which none of the three has work.
+	STEPS=3 check "$name: beside more urgent jobs, that leave the GPU now and then" runs $(((n + 3) / 4))
+	check "$name: those, too" end_neighbours
+	check "$name: all of the GPU is free" until_true 20 gpu_is_free
+	check "$name: gpushared stops" stop_daemon
+done
+finish
