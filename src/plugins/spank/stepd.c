@@ -375,10 +375,7 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	if (!self.registered)
 		return;
 	self.registered = 0;
-	/* The last report is written while the job runs, as slurmctld sees it. */
-	if (self.step.step_id == SLURM_BATCH_SCRIPT &&
-	    gs_jobinfo_wait(self.step.job_id, args->slurmctld_timeout_ms, &err) < 0)
-		slurm_error("gpushare: job %u: no final report: %s", self.step.job_id, err.text);
+	/* At once, whether slurmctld answers or not: others may wait for the shares and the memory. */
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);
