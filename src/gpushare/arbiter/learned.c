@@ -47,27 +47,30 @@ static uint64_t mix_text(uint64_t h, const char *text)
 	return mix(h, text, n + 1); /* the NUL parts it from what follows */
 }
 
+/*
+ * The user's number as it is, and half of the hash: whoever chooses names and content can make any
+ * hash, but no key of another user's.
+ */
+static uint64_t users(uint32_t uid, uint64_t h)
+{
+	uint32_t half = (uint32_t)(h ^ h >> 32);
+
+	return (uint64_t)uid << 32 | (half ? half : 1);
+}
+
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
-	h = mix(h, &uid, sizeof(uid));
 	h = mix(h, &content, sizeof(content));
 	if (!content)
 		h = mix_text(h, program);
-	h = mix_text(h, kernel);
-	h ^= h >> 32;
-	return h ? h : 1;
+	return users(uid, mix_text(h, kernel));
 }
 
 uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims)
 {
-	uint64_t h = mix(key, &dims, sizeof(dims));
-
-	h ^= h >> 32;
-	if (!key)
-		return 0;
-	return h ? h : 1;
+	return key ? users((uint32_t)(key >> 32), mix(key, &dims, sizeof(dims))) : 0;
 }
 
 static struct slot *find(struct gs_learned *l, uint64_t key)

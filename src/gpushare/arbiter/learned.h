@@ -25,7 +25,10 @@ struct gs_learned_entry {
 struct gs_learned *gs_learned_create(void);          /* NULL: no memory */
 void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
-/* Never 0.  content: as the client announced the kernel; 0: not known. */
+/*
+ * Never 0, and never that of another user's kernel, whatever the texts.  content: as the client
+ * announced the kernel; 0: not known.
+ */
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel);
 
 /* The key of its launches in blocks of that gs_slot_dims(); 0 for the key 0. */

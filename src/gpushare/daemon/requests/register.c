@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/program.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/requests/where.h"
 #include "gpushare/daemon/base/local_job.h"
@@ -170,7 +171,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.shares = msg->local.shares;
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
-	info.program = msg->local.program;
+	info.program = gs_program_key_said(conn->uid, msg->local.program);
 	info.force_ms = msg->local.force_ms;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
