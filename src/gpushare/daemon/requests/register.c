@@ -117,6 +117,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.step_id = said.step_id;
 	info.uid = said.uid;
 	info.shares = said.shares;
+	info.job_shares = said.job_shares;
 	info.gpu = said.gpu;
 	info.memory = said.memory;
 	info.program = said.program;
