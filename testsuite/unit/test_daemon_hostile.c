@@ -305,6 +305,29 @@ static void test_nobody_names_anothers_program(void **state)
 	assert_true(reserved >= UINT64_C(400) << 20);
 }
 
+/* Names that steer the terminal of whoever reads the log. */
+static void test_the_log_steers_no_terminal(void **state)
+{
+	static const char name[] = "\x1b[2J\xc2\x9b"
+				   "31m\x9b\xff\xc3\xa9";
+	struct live *l = *state;
+	struct gs_msg msg;
+	uint32_t job;
+	int own = live_local(l, 20, UINT64_C(1) << 20, "p\xc2\x9b\xff", &job);
+	int sock = live_connect(l);
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	gs_msg_str(msg.hello.program, sizeof(msg.hello.program), name);
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	live_await_log(l, ": ?[2J??31m??\xc3\xa9 on gpu 0");
+	assert_int_equal(live_logged(l, "partition 'p??" "?'"), 1);
+	assert_int_equal(live_logged(l, "\xc2\x9b"), 0);
+	close(sock);
+	close(own);
+}
+
 /* ---- too much of everything ----------------------------------------------- */
 
 #define KERNELS 4096
@@ -494,6 +517,7 @@ int main(void)
 		LIVE(test_who_waits_cannot_own_a_step),
 		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
 		LIVE(test_nobody_names_anothers_program),
+		LIVE(test_the_log_steers_no_terminal),
 		LIVE(test_who_asks_without_end_waits),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),

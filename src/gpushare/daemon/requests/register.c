@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/program.h"
+#include "common/text.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/requests/where.h"
 #include "gpushare/daemon/base/local_job.h"
@@ -98,8 +99,9 @@ static void from_conn(const struct gs_connection *conn, struct gs_step_info *inf
 static void keep_name(char *field, size_t size, const char *name)
 {
 	snprintf(field, size, "%s", name);
+	gs_text_disarm(field);
 	for (char *c = field; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 127 || *c == '"')
+		if (*c == ' ' || *c == '"')
 			*c = '?';
 }
 
