@@ -322,7 +322,9 @@ static void test_the_log_steers_no_terminal(void **state)
 	live_send(sock, &msg, -1);
 	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
 	live_await_log(l, ": ?[2J??31m??\xc3\xa9 on gpu 0");
-	assert_int_equal(live_logged(l, "partition 'p??" "?'"), 1);
+	assert_int_equal(live_logged(l, "partition 'p??"
+					"?'"),
+			 1);
 	assert_int_equal(live_logged(l, "\xc2\x9b"), 0);
 	close(sock);
 	close(own);
