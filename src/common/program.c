@@ -95,6 +95,13 @@ uint64_t gs_program_key(uid_t uid, int argc, char *const argv[])
 	return key_of(uid, argc, argv, 1);
 }
 
+uint64_t gs_program_key_said(uid_t uid, uint64_t key)
+{
+	uint32_t half = (uint32_t)(key ^ key >> 32);
+
+	return key ? (uint64_t)uid << 32 | (half ? half : 1) : 0;
+}
+
 /* In a child, for good. */
 static void tell_key(const struct gs_program_user *user, int argc, char *const argv[], int to)
 {

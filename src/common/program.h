@@ -17,6 +17,9 @@
  */
 uint64_t gs_program_key(uid_t uid, int argc, char *const argv[]);
 
+/* What a user says to be such a key, as one that no other user can name; 0 stays 0. */
+uint64_t gs_program_key_said(uid_t uid, uint64_t key);
+
 struct gs_program_user {
 	uid_t uid;
 	gid_t gid;

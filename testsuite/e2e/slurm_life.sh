@@ -58,6 +58,21 @@ job=$(submit -n 2 --gres=gpushare:40 --wrap "srun -n1 --overlap $TRIAD --passes 
 check "a job with two overlapping steps of all its shares completes" reaches "$job" COMPLETED 60
 check "both results are the CPU's" test "$(grep -c 'correct: ' "$D/out/$job")" = 2
 check "and nothing is left" left_nothing
+# Without a batch step, nobody has the job's shares before they come.
+overlapping() {
+	local n
+	t 60 salloc -p low -n 1 --gres=gpushare:20 bash -c \
+		'for i in 1 2 3 4; do srun --overlap -n1 --gres=gpushare:20 sh -c "touch '"$D"'/out/overlaps.$i; $1" & done; wait' - \
+		"$(wait_for overlapped)" >/dev/null 2>&1 &
+	until_true 30 test -e "$D/out/overlaps.1" -a -e "$D/out/overlaps.2" -a -e "$D/out/overlaps.3" -a -e "$D/out/overlaps.4" &&
+		taken 20
+	n=$?
+	go overlapped
+	wait $!
+	return $n
+}
+check "four overlapping steps of salloc have its shares once" overlapping
+check "and nothing is left then" left_nothing
 steps_of() { grep -cE "job $1\.[0-9]+ .* over: unregistered" "$LOG"; }
 check "each of them was registered and taken back" test "$(steps_of "$job")" = 2
 

@@ -189,6 +189,29 @@ static void test_who_waits_cannot_own_a_step(void **state)
 	close(second);
 }
 
+/* ---- another user ---------------------------------------------------------- */
+
+#define SOMEBODY 65534 /* root is not counted: where the tests run as root, this user asks */
+
+/* A child that is no root; it ends by _exit(). */
+static pid_t fork_user(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0 && geteuid() == 0 && (setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0))
+		_exit(1);
+	return pid;
+}
+
+static int has_failed(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
 /* ---- lies ----------------------------------------------------------------- */
 
 /* Of GPU 0, by the report on memory. */
@@ -231,29 +254,85 @@ static void test_who_outlives_its_step_keeps_no_more_than_that_had(void **state)
 	close(page_fd);
 }
 
+/* What LOCAL reserves that asks for what earlier runs of program 7 took; the connection. */
+static int run_seven(const struct live *l, uint64_t memory, uint64_t *reservation)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_LOCAL, 1);
+	msg.local.shares = 10;
+	msg.local.memory = memory;
+	msg.local.program = 7;
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_REGISTERED, NULL);
+	*reservation = msg.registered.reservation;
+	return sock;
+}
+
+/* The number of a program is the user's word, too. */
+static void test_nobody_names_anothers_program(void **state)
+{
+	struct live *l = *state;
+	uint64_t reserved;
+	struct gs_page *page;
+	char *status;
+	json_t *all;
+	int own, sock;
+	pid_t pid;
+
+	own = run_seven(l, UINT64_C(500) << 20, &reserved);
+	status = live_query(l, GS_QUERY_REPORT, 0);
+	all = json_loads(status, 0, NULL);
+	sock = live_hello(
+		l, (uint32_t)json_integer_value(json_object_get(json_array_get(all, 0), "job")),
+		&page, NULL);
+	json_decref(all);
+	free(status);
+	assert_int_equal(live_alloc(sock, UINT64_C(400) << 20).granted, 1);
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+	live_await_log(l, "its owner has left");
+	pid = fork_user();
+	if (pid == 0) { /* by its shares */
+		run_seven(l, GS_MEMORY_AUTO, &reserved);
+		_exit(reserved != UINT64_C(100) << 20);
+	}
+	/* Where the tests do not run as root, there is no other user. */
+	assert_int_equal(has_failed(pid), geteuid() != 0);
+	close(run_seven(l, GS_MEMORY_AUTO, &reserved));
+	assert_true(reserved >= UINT64_C(400) << 20);
+}
+
+/* Names that steer the terminal of whoever reads the log. */
+static void test_the_log_steers_no_terminal(void **state)
+{
+	static const char name[] = "\x1b[2J\xc2\x9b"
+				   "31m\x9b\xff\xc3\xa9";
+	struct live *l = *state;
+	struct gs_msg msg;
+	uint32_t job;
+	int own = live_local(l, 20, UINT64_C(1) << 20, "p\xc2\x9b\xff", &job);
+	int sock = live_connect(l);
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	gs_msg_str(msg.hello.program, sizeof(msg.hello.program), name);
+	live_send(sock, &msg, -1);
+	live_expect(sock, &msg, GS_MSG_WELCOME, NULL);
+	live_await_log(l, ": ?[2J??31m??\xc3\xa9 on gpu 0");
+	assert_int_equal(live_logged(l, "partition 'p??"
+					"?'"),
+			 1);
+	assert_int_equal(live_logged(l, "\xc2\x9b"), 0);
+	close(sock);
+	close(own);
+}
+
 /* ---- too much of everything ----------------------------------------------- */
 
-#define SOMEBODY 65534 /* root is not counted: where the tests run as root, this user asks */
 #define KERNELS 4096
-
-/* A child that is no root; it ends by _exit(). */
-static pid_t fork_user(void)
-{
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0 && geteuid() == 0 && (setgid(SOMEBODY) < 0 || setuid(SOMEBODY) < 0))
-		_exit(1);
-	return pid;
-}
-
-static int has_failed(pid_t pid)
-{
-	int status;
-
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
-}
 
 /* Ask on many connections without ever reading, until somebody ends it. */
 static void ask_for_ever(const struct live *l)
@@ -439,6 +518,8 @@ int main(void)
 		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
 		LIVE(test_who_waits_cannot_own_a_step),
 		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
+		LIVE(test_nobody_names_anothers_program),
+		LIVE(test_the_log_steers_no_terminal),
 		LIVE(test_who_asks_without_end_waits),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),

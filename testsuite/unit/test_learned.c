@@ -44,6 +44,11 @@ static void keys_by_content_and_dims(void **state)
 	assert_int_not_equal(key, gs_learned_key(1, 99, "a", "l"));
 	assert_int_not_equal(gs_learned_of_dims(key, dims), gs_learned_of_dims(key, 0));
 	assert_int_equal(gs_learned_of_dims(0, dims), 0);
+	/* No text makes another user's key. */
+	assert_int_equal(key >> 32, 1);
+	assert_int_equal(gs_learned_of_dims(key, dims) >> 32, 1);
+	assert_int_equal(gs_learned_key(4711, 98, "a", "k") >> 32, 4711);
+	assert_int_equal(gs_learned_of_dims(gs_learned_key(4711, 98, "a", "k"), dims) >> 32, 4711);
 	assert_int_equal(gs_slot_dims(0, 0, 0, 0), 0);
 	assert_int_equal(dims & ~0xffffu, 0);
 	assert_int_not_equal(dims, gs_slot_dims(128, 2, 1, 0));

@@ -65,7 +65,8 @@ static void test_state_lines(void **unused)
 	char line[GS_STATE_LINE_MAX];
 
 	(void)unused;
-	for (int empty = 0; empty < 2; empty++) {
+	for (int empty = 0; empty < 3; empty++) {
+		in.job_shares = empty == 1 ? 0 : 40;
 		if (empty)
 			in.partition[0] = in.account[0] = '\0';
 		assert_true(gs_state_print(&in, line, sizeof(line)) < (int)sizeof(line));
@@ -83,6 +84,7 @@ static void test_state_lines(void **unused)
 		assert_string_equal(out.qos, in.qos);
 		assert_string_equal(out.account, in.account);
 		assert_int_equal(out.tier, in.tier);
+		assert_int_equal(out.job_shares, in.job_shares);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(gs_state_parse(bad[i], &out), -1);

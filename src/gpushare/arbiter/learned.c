@@ -32,28 +32,31 @@ void gs_learned_destroy(struct gs_learned *l)
 	free(l);
 }
 
+/*
+ * The user's number as it is, and half of the hash: whoever chooses names and content can make any
+ * hash, but no key of another user's.
+ */
+static uint64_t users(uint32_t uid, uint64_t h)
+{
+	uint32_t half = (uint32_t)(h ^ h >> 32);
+
+	return (uint64_t)uid << 32 | (half ? half : 1);
+}
+
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel)
 {
 	uint64_t h = GS_HASH_EMPTY;
 
-	h = gs_hash(h, &uid, sizeof(uid));
 	h = gs_hash(h, &content, sizeof(content));
-	/* The NUL of a text parts it from what follows. */
+	/* The NUL of a text separates it from what follows. */
 	if (!content)
 		h = gs_hash(h, program, strlen(program) + 1);
-	h = gs_hash(h, kernel, strlen(kernel) + 1);
-	h ^= h >> 32;
-	return h ? h : 1;
+	return users(uid, gs_hash(h, kernel, strlen(kernel) + 1));
 }
 
 uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims)
 {
-	uint64_t h = gs_hash(key, &dims, sizeof(dims));
-
-	h ^= h >> 32;
-	if (!key)
-		return 0;
-	return h ? h : 1;
+	return key ? users((uint32_t)(key >> 32), gs_hash(key, &dims, sizeof(dims))) : 0;
 }
 
 static struct slot *find(struct gs_learned *l, uint64_t key)

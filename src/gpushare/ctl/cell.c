@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/text.h"
 #include "gpushare/ctl/kernel_name.h"
 #include "gpushare/proto/job_name.h"
 
@@ -20,16 +21,6 @@ size_t gs_text_width(const char *text)
 	for (; *text; text++)
 		n += ((unsigned char)*text & 0xc0) != 0x80;
 	return n;
-}
-
-/* Control characters, those of two bytes (U+0080 to U+009F) included. */
-static void disarm(char *text)
-{
-	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (*c < ' ' || *c == 127)
-			*c = '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			c[0] = c[1] = '?';
 }
 
 void gs_print_duration(char *buf, size_t size, double s)
@@ -140,7 +131,7 @@ char *gs_cell(enum gs_kind kind, json_t *value, int brief)
 		return strdup("-");
 	cell = kind == GS_KIND_KERNEL ? gs_kernel_name(text) : strdup(text);
 	if (cell)
-		disarm(cell);
+		gs_text_disarm(cell);
 	return cell;
 }
 

@@ -4,6 +4,7 @@
 #include "gpushare/proto/auth.h"
 
 #include <munge.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,9 @@ static int context(const char *munge_socket, munge_ctx_t *ctx, struct gs_error *
 	}
 	return 0;
 }
+
+/* A slurmstepd that was there before an upgrade still seals what it knows, for UNREGISTER. */
+#define STEP_OF_BEFORE ((int)offsetof(struct gs_msg_step, job_shares))
 
 int gs_auth_seal(const struct gs_msg_step *step, uid_t decoder, const char *munge_socket,
 		 char *cred, size_t size, struct gs_error *err)
@@ -63,10 +67,11 @@ int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step 
 	rc = munge_decode(cred, ctx, &payload, &len, uid, &gid);
 	if (rc != EMUNGE_SUCCESS) {
 		gs_fail(err, "munge: %s", munge_ctx_strerror(ctx));
-	} else if (len != (int)sizeof(*step)) {
+	} else if (len != (int)sizeof(*step) && len != STEP_OF_BEFORE) {
 		gs_fail(err, "a credential with %d bytes of payload", len);
 	} else {
-		memcpy(step, payload, sizeof(*step));
+		memset(step, 0, sizeof(*step));
+		memcpy(step, payload, (size_t)len);
 		if (memchr(step->partition, 0, sizeof(step->partition)) &&
 		    memchr(step->qos, 0, sizeof(step->qos)))
 			ret = 0;

@@ -184,6 +184,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 		return gs_fail(err, "slurmctld says that job %u is of another user", step->job_id);
 	step->uid = job.uid;
 	step->shares = shares < job.shares ? shares : job.shares;
+	step->job_shares = job.shares;
 	/* srun asks for its step with the user's own words: the job got DefaultShares for them. */
 	if (shares == 1 && job.shares > 1 && gs_jobinfo_step_is_bare(step->job_id, step->step_id))
 		step->shares = job.shares;

@@ -55,6 +55,7 @@ struct gs_step_info {
 	uint32_t job_id, step_id;
 	uid_t uid;
 	uint32_t shares;
+	uint32_t job_shares; /* its job's on this node; 0: not known */
 	uint32_t gpu;
 	uint64_t memory; /* bytes; 0: in proportion to the shares */
 	/* GS_PRIORITY_REQUESTED or _ORDER; 0: the partition's priority holds */

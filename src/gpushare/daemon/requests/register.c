@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/program.h"
+#include "common/text.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/requests/where.h"
 #include "gpushare/daemon/base/local_job.h"
@@ -97,8 +99,9 @@ static void from_conn(const struct gs_connection *conn, struct gs_step_info *inf
 static void keep_name(char *field, size_t size, const char *name)
 {
 	snprintf(field, size, "%s", name);
+	gs_text_disarm(field);
 	for (char *c = field; *c; c++)
-		if ((unsigned char)*c <= ' ' || *c == 127 || *c == '"')
+		if (*c == ' ' || *c == '"')
 			*c = '?';
 }
 
@@ -116,6 +119,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.step_id = said.step_id;
 	info.uid = said.uid;
 	info.shares = said.shares;
+	info.job_shares = said.job_shares;
 	info.gpu = said.gpu;
 	info.memory = said.memory;
 	info.program = said.program;
@@ -171,7 +175,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.shares = msg->local.shares;
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
-	info.program = msg->local.program;
+	info.program = gs_program_key_said(conn->uid, msg->local.program);
 	info.force_ms = msg->local.force_ms;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/arbiter/learned.h"
@@ -138,9 +139,7 @@ static int welcome(struct gs_connection *conn, uint32_t tag, int page_fd)
 static void keep_program(struct gs_connection *conn, const char *program)
 {
 	snprintf(conn->registration.program, sizeof(conn->registration.program), "%s", program);
-	for (char *c = conn->registration.program; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	gs_text_disarm(conn->registration.program);
 }
 
 /* Answers a HELLO whose step has its memory: page, client and WELCOME. page: the descriptor that
@@ -243,9 +242,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	(void)fd;
 	if (gs_connection_is_client(conn, msg) < 0)
 		return -1;
-	for (char *c = k->name; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	gs_text_disarm(k->name);
 	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name);
 	if (gs_command_announce(conn->device->arbiter, &conn->step->live,
 				conn->registration.kernels, k, key) < 0 &&

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpushare/daemon/base/state.h"
@@ -18,16 +19,20 @@ _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX 
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
+	char job[16] = "";
+
+	if (i->job_shares)
+		snprintf(job, sizeof(job), " %u", i->job_shares);
 	/* Names come last, each in quotes, since each may be empty. Earlier daemons wrote no
-	 * account. */
+	 * account, and no shares of the job after it. */
 	return snprintf(buf, size,
 			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64
-			" %d %u \"%s\" \"%s\"%s%s%s",
+			" %d %u \"%s\" \"%s\"%s%s%s%s",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
 			i->priority_set, i->priority, (int)i->registrant, i->start,
 			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
-			i->partition, i->qos, *i->account ? " \"" : "", i->account,
-			*i->account ? "\"" : "");
+			i->partition, i->qos, *i->account || *job ? " \"" : "", i->account,
+			*i->account || *job ? "\"" : "", job);
 }
 
 /* Reads a quoted name of less than `size` bytes and advances *line past it. */
@@ -62,6 +67,8 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 	    !read_name(&line, i->qos, sizeof(i->qos)) ||
 	    (*line == ' ' && (line++, !read_name(&line, i->account, sizeof(i->account)))))
 		return -1;
+	if (*line == ' ')
+		i->job_shares = (uint32_t)strtoul(line + 1, NULL, 10);
 	i->uid = uid;
 	i->local = flags & 1;
 	i->admitted = flags >> 1 & 1;

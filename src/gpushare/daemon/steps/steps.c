@@ -91,6 +91,48 @@ static struct gs_alloc *jobs_allocation(struct gs_daemon *d, const struct gs_ste
 	return NULL;
 }
 
+/* Shares of the GPU that allocations of the job have, and the largest of those. */
+static uint32_t jobs_shares(struct gs_daemon *d, const struct gs_step_info *info,
+			    struct gs_step **largest)
+{
+	struct gs_step *s, *before;
+	uint32_t sum = 0;
+
+	*largest = NULL;
+	TAILQ_FOREACH (s, &d->steps, link) {
+		if (s->info.local || s->info.job_id != info->job_id || s->info.uid != info->uid ||
+		    s->alloc->device->index != info->gpu)
+			continue;
+		if (!*largest || s->alloc->bytes > (*largest)->alloc->bytes)
+			*largest = s;
+		for (before = TAILQ_FIRST(&d->steps); before->alloc != s->alloc;)
+			before = TAILQ_NEXT(before, link);
+		sum += before == s ? s->alloc->shares : 0; /* each allocation once */
+	}
+	return sum;
+}
+
+/*
+ * Steps that overlap have the same shares in Slurm's eyes (srun --overlap), and each would have
+ * them once more here.  1: the step must run in the allocation at *in; 0; -1: it cannot.
+ */
+static int must_share(struct gs_daemon *d, const struct gs_step_info *info, struct gs_alloc **in,
+		      struct gs_error *err)
+{
+	struct gs_step *largest = NULL;
+	uint32_t sum = info->job_shares ? jobs_shares(d, info, &largest) : 0;
+
+	if (!sum || (uint64_t)sum + info->shares <= info->job_shares)
+		return 0;
+	if (info->memory && info->memory != GS_MEMORY_AUTO && info->memory > largest->alloc->bytes)
+		return gs_fail(err,
+			       "the job's other steps have all its shares, and %" PRIu64
+			       " MiB: there is no more for this one",
+			       largest->alloc->bytes >> 20);
+	*in = largest->alloc;
+	return 1;
+}
+
 static struct gs_alloc *new_allocation(struct gs_daemon *d, struct gs_device *device,
 				       const struct gs_step_info *info, uint64_t bytes,
 				       struct gs_error *err)
@@ -209,6 +251,10 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 		s->info.memory = bytes; /* so that the state file has the result */
 	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
+	if (!s->alloc && must_share(d, &s->info, &s->alloc, err) < 0) {
+		free(s);
+		return NULL;
+	}
 	if (!s->alloc)
 		s->alloc = new_allocation(d, device, &s->info, bytes, err);
 	if (!s->alloc) {

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Texts that users have chosen, before others look at them. */
+#ifndef GPUSHARE_COMMON_TEXT_H
+#define GPUSHARE_COMMON_TEXT_H
+
+/*
+ * Replace by '?' whatever steers a terminal or is no text: control characters,
+ * of one byte or of two (U+0080 to U+009F), and bytes that are no UTF-8.
+ */
+void gs_text_disarm(char *text);
+
+#endif
