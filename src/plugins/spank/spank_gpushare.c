@@ -34,8 +34,8 @@ static int in_stepd(spank_t spank)
 }
 
 /*
- * Negative, because sbatch of Slurm before 25.05 looks for that and lets a positive SPANK error pass.
- * On a node it would cost the node on account of a typing error: slurmd would not start, and
+ * Negative, because sbatch of Slurm before 25.05 looks for that and lets a positive SPANK error
+ * pass. On a node it would cost the node on account of a typing error: slurmd would not start, and
  * slurmstepd would drain it.  There the steps with shares fail, and say why.
  */
 int slurm_spank_init(spank_t spank, int argc, char *argv[])

@@ -376,7 +376,7 @@ void gs_stepd_end(const struct gs_spank_args *args)
 	if (!self.registered)
 		return;
 	self.registered = 0;
-	/* At once, whether slurmctld answers or not: others may wait for the shares and the memory. */
+	/* At once, even without slurmctld: others may wait for the shares and the memory. */
 	if (gs_daemon_unregister(args, &self.step, END_TIMEOUT_MS, &err) != GS_ANSWER_YES)
 		slurm_error("gpushare: job %u step %u: no final report: %s", self.step.job_id,
 			    self.step.step_id, err.text);
