@@ -269,8 +269,8 @@ static inline int gs_slot_move(struct gs_slot *slot, uint32_t from, uint32_t to)
 	return atomic_compare_exchange_strong(&slot->state, &from, to);
 }
 
-/* Makes a new sealed page of that size, one of the two above. Returns its descriptor (close-on-exec, owned by the caller) and the
- * mapping in *page, or -1 with the reason. */
+/* Makes a new sealed page of that size, one of the two above. Returns its descriptor
+ * (close-on-exec, owned by the caller) and the mapping in *page, or -1 with the reason. */
 int gs_page_create(struct gs_page **page, uint32_t size, struct gs_error *err);
 
 /* Is it a memfd that is sealed as a page is?  No file system is asked, whatever it is. */

@@ -72,8 +72,8 @@ void gs_connections_fini(void);
 
 /*
  * Closes a connection, calls the listeners and frees everything that belongs to it. If this happens
- * while a message of the same connection is being handled, the struct itself stays until the handler
- * returns: the handler may still use its fields, but its step and its client are gone.
+ * while a message of the same connection is being handled, the struct itself stays until the
+ * handler returns: the handler may still use its fields, but its step and its client are gone.
  */
 void gs_connection_close(struct gs_connection *conn);
 

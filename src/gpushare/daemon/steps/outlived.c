@@ -100,8 +100,8 @@ void gs_outlived_note(struct gs_connection *conn)
 	model.job_id = conn->step->info.job_id;
 	model.step_id = conn->step->info.step_id;
 	model.bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
-	/* What the client said in HELLO is only its own word, and must not cost others more than its
-	 * step was given. */
+	/* What the client said in HELLO is only its own word, and must not cost others more than
+	 * its step was given. */
 	if (model.bytes > conn->step->alloc->bytes)
 		model.bytes = conn->step->alloc->bytes;
 	/* The ledger does not count contexts and code, but the driver does. */
