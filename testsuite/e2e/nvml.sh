@@ -15,7 +15,7 @@ export FAKE_NVML=$TMP/nvml FAKE_NVML_DEVICE="$((80 << 30)) $((70 << 30))"
 BIN=$BUILD/testsuite/e2e
 
 configure() { # LINE...
-	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=main Priority=10" "MemoryParameters=check=1s,nvml=${NVML_OF_CONF:-$NVML}" "$@"
+	write_conf 512M LogLevel=debug "Gpu=0 Memory=512M" "Partition=main Priority=10" "MemoryParameters=check=1s,nvml=${NVML_OF_CONF:-$NVML}" "JobNvml=${JOB_NVML:-yes}" "$@"
 }
 run() { t 60 gpusharectl run --shares 25 --mem 128M --partition main -- "$@"; }
 # says LIBRARY [ARGUMENT...]: what NVML says in a step; lines PATTERN...: each is a line of it.
@@ -106,7 +106,7 @@ check "MountShim=no: gpushared serves" start_daemon
 check "there it is by LD_LIBRARY_PATH" part libnvidia-ml.so.1
 check "gpushared ends" stop_daemon
 
-configure JobNvml=no
+JOB_NVML=no configure
 check "JobNvml=no: gpushared serves" start_daemon
 no() { says "$1" && lines "$WHOLE" 'room rc=7 n=2:' 'v3 rc=0 n=2: 1 2' 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
 check "a step sees the whole GPU" no libnvidia-ml.so.1
