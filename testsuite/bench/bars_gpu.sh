@@ -6,7 +6,7 @@
 #        bars_gpu.sh --list [STEP...]
 #   BUILD   the build tree (make all check TESTS=; for programs: testsuite/programs/bin compiled for this GPU, or nvcc)
 #   DRIVER  the libcuda.so.1, with a / in it (default: the system's)
-#   STEP    steps, issue4, issue5 and issue7 (what an issue needs), or call1, call2 and call3 (each ends within ten minutes on an H200)
+#   STEP    steps, issue4, issue5, issue7 and issue37 (what an issue needs), or call1, call2 and call3 (each ends within ten minutes on an H200)
 #   --limit SECONDS  what would not end within them is not begun (570)
 # environment: MORE (further options of gpushare-bench's verbs but mix), PROGRAMS_BIN (compiled programs), SLURM_PACK (what
 #   pack-slurm packed, unpacked: its root/ goes to / where there is no slurmctld; root), MPS_BIN (where nvidia-cuda-mps-control is)
@@ -24,6 +24,7 @@ entries|76|1|7|entries.csv=allocations.csv|ENTRIES="limit pair contexts" memory 
 frames|88|1|7|entries.csv=local-memory.csv|FRAMES=100 ENTRIES_LIMIT=190 ENTRIES=frames memory entries
 checkpoint|40|1|7|checkpoint.csv|memory checkpoint
 random|20|1|7|random.txt|memory random
+copies|130|1|37|copies.csv|verb copies
 price|13|1|4 7|price.csv|memory price
 table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run

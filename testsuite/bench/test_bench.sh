@@ -29,6 +29,12 @@ columns() {
 	EOF
 }
 
+# A copy engine of 500 MiB/s each way.
+export GPUSHARE_EMU_COPY_MIB_S=500
+check "copies" bench copies --kind pinned --small 256K --large 16M --largest 1M --every 20 --count 20 --sharing no,priority --conf CopyChunk=1M
+check "copies' figures" columns copies 'len(rows) == 2 * (2 * 3 + 2 + 1) and all(x["alone_p50_ms"] > 0 and 0 < x["p50_ms"] <= x["p99_ms"] and x["kept"] > 0 for x in rows if x["measure"] == "beside")'
+check "a small copy waits less beside large ones with CopyPolicy=priority" columns copies 'sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "priority") < sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "no")'
+unset GPUSHARE_EMU_COPY_MIB_S
 check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count "$(usual_or_long 10 20)" --together 2
 check "pair's figures" columns pair 'len(rows) == 2 and 0 < r["short_p50_ms"] <= r["short_p99_ms"] and r["long_kept"] > 0 and r["together_per_sum"] > 0'
 check "handover" bench handover --task 1 --length 5 --count 8

@@ -49,6 +49,31 @@ static int time_memory(const struct bench_kernel *k, const struct bench_driver *
 	return 0;
 }
 
+/* `other` makes every second one. */
+static int time_copies(struct bench_kernel *k, const struct bench_driver *other, uint32_t count,
+		       struct bench_sample *sample, struct gs_error *err)
+{
+	CUdeviceptr p;
+	void *host;
+
+	if (BENCH_CU(k->cu, err, cuMemAlloc, &p, 4) < 0 ||
+	    BENCH_CU(k->cu, err, cuMemHostAlloc, &host, 4, 0) < 0)
+		return -1;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct bench_driver *cu = i % 2 ? other : k->cu;
+
+		sample[i].launch_ns = gs_clock_ns();
+		if (BENCH_CU(cu, err, cuMemcpyHtoDAsync, p, host, 4, k->stream) < 0)
+			return -1;
+		sample[i].finish_ns = gs_clock_ns();
+		if ((i + 1) % LAUNCHES_PER_WAIT == 0 && bench_kernel_wait(k, err) < 0)
+			return -1;
+	}
+	if (bench_kernel_wait(k, err) < 0 || BENCH_CU(k->cu, err, cuMemFreeHost, host) < 0)
+		return -1;
+	return BENCH_CU(k->cu, err, cuMemFree, p);
+}
+
 int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t iterations,
 		       uint32_t count, struct bench_sample *sample, struct gs_error *err)
 {
@@ -58,6 +83,8 @@ int bench_kernel_calls(struct bench_kernel *k, enum bench_call call, uint32_t it
 		other = bench_driver_beneath(k->cu, err);
 	if (!other)
 		return -1;
+	if (call == BENCH_CALL_COPY)
+		return time_copies(k, other, count, sample, err);
 	return call == BENCH_CALL_MEMORY ? time_memory(k, other, count, sample, err) :
 					   time_launches(k, other, iterations, count, sample, err);
 }

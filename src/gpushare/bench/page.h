@@ -25,6 +25,7 @@ enum bench_order {
 	BENCH_PREPARE,   /* context, module, memory */
 	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
 	BENCH_RUN,       /* launch `launches` times, see bench_work */
+	BENCH_COPY,      /* the same with copies of `tasks` bytes; see bench_work.call */
 	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_work.call */
 	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
@@ -43,6 +44,16 @@ enum bench_call {
 	BENCH_CALL_BESIDE, /* cuLaunchKernel */
 	BENCH_CALL_MEMORY, /* cuMemAlloc of 1 MiB, then cuMemFree: two through the shim, two past it
 			    */
+	BENCH_CALL_COPY,   /* cuMemcpyHtoDAsync of 4 bytes */
+};
+
+/* What BENCH_COPY copies; BENCH_COPY_BACK: or'ed, from the device. */
+enum bench_copy {
+	BENCH_COPY_PINNED,
+	BENCH_COPY_PAGEABLE,
+	BENCH_COPY_PLANE, /* pinned, in rows that are not all of their pitch */
+	BENCH_COPY_KINDS,
+	BENCH_COPY_BACK = 16,
 };
 
 /* One launch, ns of gs_clock_ns(). */
@@ -71,7 +82,7 @@ struct bench_work {
 	char folder[512];    /* of the suite's PTX */
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
-	uint32_t call;       /* enum bench_call */
+	uint32_t call;       /* enum bench_call, or enum bench_copy */
 	uint32_t launches;   /* at most; 0: until `stop` */
 	uint64_t release_ns; /* of the first launch; 0: at once */
 	uint64_t period_ns;  /* between releases; 0: when the one before has finished */

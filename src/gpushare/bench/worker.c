@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/units.h"
+#include "gpushare/bench/copy.h"
 #include "gpushare/bench/kernel.h"
 #include "gpushare/bench/suite.h"
 
@@ -23,6 +24,7 @@ struct worker {
 	struct bench_page *page;
 	struct bench_slot *slot;
 	struct bench_kernel kernel;
+	struct bench_copier *copier;
 	struct bench_suite *suite; /* as loaded: number and size */
 	uint64_t number, size;
 };
@@ -55,8 +57,10 @@ static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *e
 	sample.launch_ns = gs_clock_ns();
 	if (!release_ns)
 		sample.release_ns = sample.launch_ns;
-	if (bench_kernel_launch(&w->kernel, s->work.iterations, err) < 0 ||
-	    bench_kernel_wait(&w->kernel, err) < 0)
+	if (s->order == BENCH_COPY ? bench_copier_copy(w->copier, err) < 0 :
+				     bench_kernel_launch(&w->kernel, s->work.iterations, err) < 0)
+		return -1;
+	if (bench_kernel_wait(&w->kernel, err) < 0)
 		return -1;
 	sample.finish_ns = gs_clock_ns();
 	if (s->answer.launched < BENCH_SAMPLES_MAX)
@@ -65,14 +69,23 @@ static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *e
 	return 0;
 }
 
+/* What is launched has its memory. */
+static int make_room(struct worker *w, struct gs_error *err)
+{
+	const struct bench_work *work = &w->slot->work;
+
+	if (w->slot->order == BENCH_COPY)
+		return bench_copier_room(&w->copier, &w->kernel, work->call, work->tasks, err);
+	return w->kernel.tasks == work->tasks ? 0 : bench_kernel_room(&w->kernel, work->tasks, err);
+}
+
 static int run(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
 	uint64_t release_ns = s->work.release_ns;
 
 	s->answer.launched = 0;
-	if (w->kernel.tasks != s->work.tasks &&
-	    bench_kernel_room(&w->kernel, s->work.tasks, err) < 0)
+	if (make_room(w, err) < 0)
 		return -1;
 	while (!atomic_load(&s->stop) &&
 	       (!s->work.launches || s->answer.launched < s->work.launches)) {
@@ -162,6 +175,7 @@ static int execute(struct worker *w, struct gs_error *err)
 		return bench_kernel_calibrate(&w->kernel, s->work.task_ns, &s->work.iterations,
 					      &s->answer.wave_ns, err);
 	case BENCH_RUN:
+	case BENCH_COPY:
 		return run(w, err);
 	case BENCH_CALLS:
 		return calls(w, err);
