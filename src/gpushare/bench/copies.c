@@ -168,8 +168,10 @@ static int beside(struct copies *c, struct bench_workers *w, const struct sharin
 	if (alone(w, SHORT, what, c->small, &small_ms, err) < 0 ||
 	    alone(w, LONG, what, c->large, &large_ms, err) < 0)
 		return -1;
-	order(w, LONG, what, c->large, 0, 0);
+	/* The small ones first: a large copy that began before anybody else copied stays whole. */
 	order(w, SHORT, what, c->small, c->count, c->period_ns);
+	bench_sleep_until(gs_clock_ns() + START_NS + 2 * c->period_ns, 0);
+	order(w, LONG, what, c->large, 0, 0);
 	if (bench_workers_wait(w, SHORT, RUN_S, err) < 0)
 		return -1;
 	atomic_store(&l->stop, 1);
