@@ -75,7 +75,7 @@ static void test_every_way_is_counted(void **unused)
 	void *symbol;
 
 	(void)unused;
-	put(SHIM_FN_cuMemcpyHtoDAsync_v2);
+	put(SHIM_FN_cuArrayGetPlane);
 	gs_page_store(page->calls.wanted, 1);
 	shim_counted_follow(page);
 	assert_int_equal(gs_page_load(page->calls.begun), 1); /* which says that it counts */
