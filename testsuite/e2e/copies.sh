@@ -91,6 +91,7 @@ for kind in pinned pageable sync plane box; do
 	beside() {
 		begin_high
 		: >"$TMP/more.low"
+		last=$(newest_job low)
 		begin low low loop "$TMP/more.low" $kind 32
 		until_true 20 held_back || return 1
 		rm "$TMP/more.low"
