@@ -46,10 +46,12 @@ URL=http://127.0.0.1:$port
 
 : >"$TMP/more"
 job() { t 120 gpusharectl run --shares 20 --mem 64M --partition "$@" >>"$TMP/jobs.out" 2>&1; }
-job low -- "$UNTIL" "$TMP/more" & low=$!
 job low -- sleep 100 & sleeper=$!
 pids+=($sleeper)
-check "a job computes" until_true 20 computes 50 none low
+known() { asleep=$(newest_job low) && [ "$asleep" != none ]; }
+check "a job that does nothing" until_true 20 known
+job low -- "$UNTIL" "$TMP/more" & low=$!
+check "another one computes" until_true 20 computes 50 "$asleep" low
 job high -- "$UNTIL" "$TMP/more" & high=$!
 check "one that is more urgent, too" until_true 20 computes 50 none high
 ready() { python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1] + "/-/ready", timeout=2)' "$URL" 2>/dev/null; }

@@ -110,7 +110,7 @@ keys() {
 
 	def quit():
 	    press("q")
-	    read(1)
+	    read(20) # to its end
 	    status = os.waitpid(pid, 0)[1]
 	    assert status == 0, status
 	    assert came.endswith("\033[?25h\033[?1049l"), repr(came[-60:])

@@ -225,7 +225,9 @@ static void an_older_daemon_gets_none(void **unused)
 		client = gs_client_create(&options);
 		assert_int_equal(gs_client_connect(client, 0, 5000, NULL, &err), 0);
 		assert_int_equal(gs_client_variant(client, &is), variants ? 0 : -1);
-		assert_int_equal(gs_client_untracked(client, 0, &none, 0), 0);
+		/* The newer one has its message by now, and may have closed the connection. */
+		if (!variants)
+			assert_int_equal(gs_client_untracked(client, 0, &none, 0), 0);
 		pthread_join(thread, NULL);
 		assert_int_equal(o.got, variants ? GS_MSG_VARIANT : GS_MSG_UNTRACKED);
 		gs_client_destroy(client);
