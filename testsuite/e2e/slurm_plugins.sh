@@ -260,10 +260,11 @@ check "a wrong word in plugstack.conf on the node fails a gpushare job" reaches 
 check "whose output names it" out_has "$job" 'unknown argument timeuot=5s'
 check "and leaves other jobs alone" reaches "$plain" COMPLETED
 check "a wrong word in plugstack.conf is named" refused 'unknown argument timeuot=5s in plugstack.conf' submit $G --wrap true
+slurmd_is_there() { kill -0 "$(cat "$D/run/slurmd.pid")"; }
 slurmd_again() {
 	local pid
-	pid=$(cat "$D/run/slurmd.pid") && kill "$pid" && until_true 20 has_ended "$pid" && : >"$D/log/slurmd.log" && t 20 slurmd -f "$D/etc/slurm.conf" &&
-		until_true 10 grep -E 'error: gpushare: unknown argument timeuot=5s' "$D/log/slurmd.log" && kill -0 "$(cat "$D/run/slurmd.pid")"
+	until_true 10 slurmd_is_there && pid=$(cat "$D/run/slurmd.pid") && kill "$pid" && until_true 20 has_ended "$pid" && : >"$D/log/slurmd.log" && t 20 slurmd -f "$D/etc/slurm.conf" &&
+		until_true 10 grep -E 'error: gpushare: unknown argument timeuot=5s' "$D/log/slurmd.log" && until_true 10 slurmd_is_there
 }
 check "slurmd starts with it all the same, and its log names it" slurmd_again
 sed -i 's/timeuot=5s/timeout=5s/' "$D/etc/plugstack.conf"
