@@ -108,20 +108,20 @@ class Torture:
         except OSError:
             return False
 
-    def begin(self, first, to):
+    def fail_calls(self, first, to):
         self.control.count = self.control.failed = self.control.address = 0
         self.control.name = b""
         self.control.first, self.control.to = first, to
         self.control.on = 1
 
-    def stop(self):
+    def fail_no_more(self):
         self.control.on = 0
 
     def count(self):
         """How many calls a session has."""
-        self.begin(NEVER, NEVER)
+        self.fail_calls(NEVER, NEVER)
         parts = self.session()
-        self.stop()
+        self.fail_no_more()
         found = complaints(parts, True)
         if found:
             sys.exit(f"nothing has failed yet, but {found[0]}")
@@ -146,9 +146,9 @@ class Torture:
         return last
 
     def once(self, first, lasting, descriptors):
-        self.begin(first, first + lasting)
+        self.fail_calls(first, first + lasting)
         parts = self.session()
-        self.stop()
+        self.fail_no_more()
         where = f"{self.control.name.decode()} at 0x{self.control.address:x}" if self.control.failed else "none failed"
         found = complaints(parts, False)
         if not self.lives():
