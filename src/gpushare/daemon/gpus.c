@@ -37,8 +37,8 @@ static void own_policy(struct gs_gpu_options *o, const struct gs_config *c,
 }
 
 /*
- * What CopyChunk=auto is, until it is measured for each way: on an H200 a copy of 1 MiB beside
- * others' in such chunks waits for 0.16 ms at most, and they keep 95 % of their speed; in chunks
+ * What CopyChunk=auto is, until it is measured for each way: on an H200 99 of 100 copies of 1 MiB
+ * beside others' in such chunks took at most 0.16 ms, and they kept 95 % of their speed; in chunks
  * of 1 MiB 82 %.
  */
 #define COPY_CHUNK (UINT64_C(4) << 20)
