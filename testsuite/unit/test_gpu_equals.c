@@ -265,10 +265,19 @@ static int compute(struct program *p, int is_free)
 	return 1;
 }
 
-/* Under MPS, as equals, for four seconds. */
-static void run_equals(struct program *a, struct program *b)
+static int is_out(const struct program *p)
 {
-	begin_sharing("frs", 1);
+	uint32_t is = state(p->c, p->first);
+
+	return is == GS_K_RUNNING || is == GS_K_TOEVICT;
+}
+
+/* As equals, for four seconds.  How long of it both had something out. */
+static uint64_t run_as(int mps, struct program *a, struct program *b)
+{
+	uint64_t both_ns = 0;
+
+	begin_sharing("frs", mps);
 	a->c = join(1, 5);
 	b->c = join(2, 5);
 	for (uint64_t ns = 0; ns < 4 * GS_NS_PER_S; ns += STEP) {
@@ -286,9 +295,16 @@ static void run_equals(struct program *a, struct program *b)
 			used = compute(a, 1);
 			compute(b, !used);
 		}
+		both_ns += is_out(a) && is_out(b) ? STEP : 0;
 		grant(STEP);
 	}
 	all_leave(a->c, b->c);
+	return both_ns;
+}
+
+static void run_equals(struct program *a, struct program *b)
+{
+	run_as(1, a, b);
 }
 
 static void expect_halves(const struct program *a, const struct program *b)
@@ -331,6 +347,19 @@ static void flood_in_batches_beside_long(void **unused)
 	expect_halves(&flood, &long_ones);
 }
 
+/* Where the driver gives time slices, kernels of both that leave within a ms or two take turns:
+ * slices would cost them more.  Beside kernels that cannot leave there are slices. */
+static void slow_leavers_take_turns(void **unused)
+{
+	struct program products = { .ahead = 4, .ns = 31 * MS, .leave_ns = 500 * US },
+		       others = products, training = { .ahead = 20, .ns = 100 * US };
+
+	(void)unused;
+	assert_in_range(run_as(0, &products, &others), 0, 200 * MS);
+	expect_halves(&products, &others);
+	assert_in_range(run_as(0, &training, &others), 3000 * MS, 4000 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +372,7 @@ int main(void)
 		cmocka_unit_test(evicted_with_more_behind),
 		cmocka_unit_test(flood_beside_long),
 		cmocka_unit_test(flood_in_batches_beside_long),
+		cmocka_unit_test(slow_leavers_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

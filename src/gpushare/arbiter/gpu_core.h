@@ -62,6 +62,8 @@ struct gs_holder_state {
 	uint64_t long_until;
 	/* until then it counts as a client whose kernels cannot leave, also between two kernels */
 	uint64_t stays_until;
+	/* until then it counts as a client whose kernels an equal does not wait for */
+	uint64_t lasts_until;
 	uint64_t held_ns; /* when it was last held back */
 	/* when its kernels were told to leave although others do not wait for that; 0: they were
 	 * not told, or have left */

@@ -172,6 +172,18 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	return 1;
 }
 
+/*
+ * Is it no use for an equal to wait until the kernels of this client have left? Under MPS an equal
+ * waits only for kernels that leave at once, because there are no time slices that it would save.
+ */
+static int lasts(const struct gs_gpu_client *t, uint64_t now)
+{
+	if (t->gpu->o.one_context)
+		return gs_holders_cannot_leave(t, now);
+	return gs_gpu_has_beside(t->gpu) &&
+	       (t->found.lasting_live || now < t->holder_state.lasts_until);
+}
+
 /* Do the equals of this client share the GPU? They do if several have something to do and one of
  * them has kernels that cannot leave. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
@@ -183,7 +195,7 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 		if (!gs_gpu_client_is_equal(t, of) || t->p.force_ns)
 			continue;
 		equals++;
-		staying += gs_holders_cannot_leave(t, now);
+		staying += lasts(t, now);
 	}
 	return equals > 1 && staying;
 }
@@ -201,7 +213,7 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 
 	if (t->stopped || t->bad.is || urgency < 0 || (!t->task && !gs_gpu_client_uses(t, now)))
 		return 0;
-	return gs_holders_cannot_leave(of, now) || (urgency == 0 && t->task && together);
+	return urgency == 0 ? t->task && together : gs_holders_cannot_leave(of, now);
 }
 
 /* Must this equal wait: for its turn at launching, or because it is ahead of another one? */

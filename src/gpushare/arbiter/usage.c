@@ -42,6 +42,8 @@ void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 		t->holder_state.busy_ns = now;
 	if (t->found.staying_live)
 		t->holder_state.stays_until = now + STAYS_NS;
+	if (t->found.lasting_live)
+		t->holder_state.lasts_until = now + STAYS_NS;
 	if (t->found.staying_out && t->found.longest_ns <= UNTRACKED_NS)
 		t->holder_state.short_ns = now;
 	if (t->found.longest_ns > LONG_NS)

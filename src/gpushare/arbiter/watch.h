@@ -113,6 +113,9 @@ struct gs_found {
 	/* live launches that cannot leave within leave_most_ns: not evictable, slower, or of
 	 * unknown speed */
 	uint32_t staying_live;
+	/* those of staying_live that an equal does not wait for either: not evictable, or not gone
+	 * within several times leave_most_ns */
+	uint32_t lasting_live;
 	uint32_t staying_out; /* those of staying_live that are RUNNING or TOEVICT */
 	/* the time alone of the longest live launch; UINT64_MAX: that of one is not known */
 	uint64_t longest_ns;
