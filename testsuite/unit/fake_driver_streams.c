@@ -19,6 +19,12 @@ static CUresult fake_stream(CUstream *stream, unsigned int flags, int priority)
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_stream_destroy(CUstream stream)
+{
+	(void)stream;
+	return CUDA_SUCCESS;
+}
+
 static CUresult fake_stream_flags(CUstream stream, unsigned int *flags)
 {
 	*flags = stream == FAKE_BLOCKING ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
@@ -189,6 +195,7 @@ void fake_streams_install(void)
 {
 	FAKE_PUT(cuCtxGetStreamPriorityRange, fake_range);
 	FAKE_PUT(cuStreamCreateWithPriority, fake_stream);
+	FAKE_PUT(cuStreamDestroy_v2, fake_stream_destroy);
 	FAKE_PUT(cuStreamGetFlags, fake_stream_flags);
 	FAKE_PUT(cuStreamIsCapturing, fake_capturing);
 	FAKE_PUT(cuStreamWriteValue32_v2, fake_write);

@@ -190,6 +190,103 @@ static void test_a_late_order_is_nobodys(void **unused)
 	}
 }
 
+/* A launch of several that are out. */
+struct out {
+	struct gs_slot *slot;
+	uint64_t *word;
+};
+
+static struct out launched_in(CUstream stream)
+{
+	struct out o = { NULL, NULL };
+
+	assert_int_equal(launch_in(guarded, LONG_GRID, stream), CUDA_SUCCESS);
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
+		struct gs_slot *slot = &page->slot[i];
+
+		if (gs_page_load(slot->state) != GS_K_PREP &&
+		    (!o.slot || gs_page_load(slot->seq) > gs_page_load(o.slot->seq)))
+			o.slot = slot;
+	}
+	o.word = word();
+	return o;
+}
+
+/* Told to leave before the GPU has come to it. */
+static void tell_unstarted(const struct out *o)
+{
+	gs_page_store(o->slot->started, 0);
+	assert_true(gs_slot_move(o->slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*o->word == GS_GUARD_LEAVE);
+}
+
+/*
+ * Called back, it may begin before the agent knows.  If the agent then lifted the order, blocks
+ * that ask later would run and count the earlier ones, which have left, as done.
+ */
+static void test_an_order_stands(void **unused)
+{
+	struct out o = launched_in(STREAM);
+	char text[4096];
+
+	(void)unused;
+	gs_page_store(page->grant, 0);
+	tell_unstarted(&o);
+	forget_calls();
+	gs_page_store(page->grant, 1);
+	assert_true(gs_slot_move(o.slot, GS_K_TOEVICT, GS_K_RUNNING));
+	ring();
+	EVENTUALLY(gs_page_load(page->heard) == gs_page_load(page->doorbell));
+	usleep(20000);
+	fake_driver_calls(text, sizeof(text));
+	assert_null(strstr(text, "write-control-0"));
+	assert_int_equal(*o.word, GS_GUARD_LEAVE);
+	/* It has begun only to leave, and is relaunched without the order. */
+	forget_calls();
+	end(o.slot, 0, GS_K_READY);
+	await_calls("write-control-0 record-control await-relaunch batch relaunch-guarded "
+		    "relaunch-end");
+	assert_int_equal(*o.word, RESIDENT);
+	end(o.slot, LONG_GRID, GS_K_DONE);
+}
+
+/* What waits in the stream of one that has left cannot have begun: its order is lifted before that
+ * one's relaunch, so that it need not start only to leave. */
+static void test_orders_behind_are_lifted(void **unused)
+{
+	struct out first, behind, other, reused;
+
+	(void)unused;
+	first = launched_in(STREAM);
+	behind = launched_in(STREAM);
+	other = launched_in((CUstream)0x7100);
+	assert_int_equal(cuStreamDestroy_v2(STREAM), CUDA_SUCCESS);
+	reused = launched_in(STREAM); /* another stream, which has got its handle */
+	gs_page_store(page->grant, 0);
+	tell_unstarted(&behind);
+	tell_unstarted(&other);
+	tell_unstarted(&reused);
+	assert_true(gs_slot_move(first.slot, GS_K_RUNNING, GS_K_TOEVICT));
+	*first.word = GS_GUARD_LEAVE | 400;
+	end(first.slot, 400, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	assert_true(gs_slot_move(first.slot, GS_K_READY, GS_K_TORUN));
+	assert_true(gs_slot_move(behind.slot, GS_K_TOEVICT, GS_K_RUNNING));
+	assert_true(gs_slot_move(other.slot, GS_K_TOEVICT, GS_K_RUNNING));
+	assert_true(gs_slot_move(reused.slot, GS_K_TOEVICT, GS_K_RUNNING));
+	ring();
+	await_calls("write-control-0 write-control-0 record-control await-relaunch batch "
+		    "relaunch-guarded relaunch-end");
+	assert_int_equal(*first.word, 400 + RESIDENT);
+	assert_int_equal(*behind.word, 0);
+	assert_int_equal(*other.word, GS_GUARD_LEAVE);
+	assert_int_equal(*reused.word, GS_GUARD_LEAVE);
+	*first.word = *behind.word = *other.word = *reused.word = 0;
+	finish_all();
+}
+
 /* A watcher goes out before it, and the agent tells only where that has not helped. */
 static void test_a_watcher(void **unused)
 {
@@ -304,6 +401,8 @@ int shim_guarded_launches(void)
 		SHIM(test_it_goes_on),
 		SHIM(test_a_slice_is_worth_the_way),
 		SHIM(test_a_late_order_is_nobodys),
+		SHIM(test_an_order_stands),
+		SHIM(test_orders_behind_are_lifted),
 		SHIM(test_a_watcher),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),

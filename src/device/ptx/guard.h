@@ -25,7 +25,9 @@
  * and what has run is exactly the prefix [0, n << group) of the grid.
  *
  * Who evicts sets the upper 32 bits to GS_GUARD_LEAVE_UPPER with one aligned
- * 32-bit store or copy and leaves the lower ones alone.  When the launch has
+ * 32-bit store or copy and leaves the lower ones alone.  From the moment when the
+ * launch may begin, nobody clears "leave" until it has ended: a unit that asks then
+ * would run and raise n beyond those that have left.  When the launch has
  * ended, min(max(base, n << group), units) units are done; the next launch
  * takes this number as `base`.  If it equals the number of units, all is done.
  */

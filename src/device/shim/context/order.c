@@ -52,6 +52,8 @@ static unsigned int waiting;                       /* under lock */
 static struct shim_section listed;
 _Atomic(struct shim_section *) shim_order_sole;
 
+_Atomic uint32_t shim_streams_destroyed;
+
 int shim_stream_is_legacy(CUstream stream)
 {
 	unsigned int flags = 0;

@@ -45,6 +45,11 @@ struct shim_section {
  * created stream. */
 int shim_stream_is_legacy(CUstream stream);
 
+/* How many streams the program has destroyed so far, modulo 2^32. The driver may give a destroyed
+ * stream's handle to a new one while work of the old one is still queued, so an equal handle means
+ * the same stream only if this number has not changed. */
+extern _Atomic uint32_t shim_streams_destroyed;
+
 /* order.c says what these mean and who may change them. */
 #define SHIM_THREAD_SHARED ((uintptr_t)0)
 #define SHIM_THREAD_NOBODY (~(uintptr_t)0)

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
+#include "device/shim/context/order.h"
 #include "device/shim/base/operations.h"
 #include "device/shim/base/wraps.h"
 
@@ -35,15 +36,22 @@ SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, un
 	return rc;
 }
 
-SHIM_EXPORT CUresult cuStreamDestroy(CUstream stream)
+static void destroying(CUstream stream)
 {
 	shim_channel_destroying(stream);
+	/* before the driver may give the handle to another one */
+	atomic_fetch_add(&shim_streams_destroyed, 1);
+}
+
+SHIM_EXPORT CUresult cuStreamDestroy(CUstream stream)
+{
+	destroying(stream);
 	return REAL(cuStreamDestroy)(stream);
 }
 
 SHIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream)
 {
-	shim_channel_destroying(stream);
+	destroying(stream);
 	return REAL(cuStreamDestroy_v2)(stream);
 }
 

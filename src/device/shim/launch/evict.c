@@ -104,7 +104,7 @@ static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
 
 	l->as.transform->signal(l, &to);
 	value = leave ? to.leave : to.stay;
-	if (e->limit_ctx != l->ctx)
+	if (e->limit_ctx != l->ctx || e->nlimit == GS_PAGE_SLOTS)
 		flush_limits(e);
 	e->limit_ctx = l->ctx;
 	__atomic_store_n(to.image, value, __ATOMIC_RELEASE);
@@ -133,13 +133,56 @@ static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint6
 	l->eviction.signalled_ns = now;
 }
 
-/* The launch became RUNNING again before it had started. If the GPU was faster, the kernel leaves
- * and is relaunched. */
+/*
+ * The launch became RUNNING again before it had started. If the GPU was faster, the kernel leaves
+ * and is relaunched. Where an order must stand, it is not lifted here, since the kernel may begin
+ * at any moment: lift_orders_behind() has done it, or else the kernel starts only to leave.
+ */
 static void call_back(struct shim_evictor *e, struct shim_launch *l)
 {
-	set_limit(e, l, 0);
+	if (!l->as.transform->order_stands)
+		set_limit(e, l, 0);
 	l->eviction.signalled_ns = 0;
 	l->eviction.signals = 0;
+}
+
+/* Is l in the stream of `first`, which has left, and so cannot begin before that is relaunched? */
+static int is_behind(const struct shim_launch *l, const struct shim_launch *first)
+{
+	uint32_t state = gs_page_load(l->slot->state);
+
+	return (state == GS_K_RUNNING || state == GS_K_TOEVICT) &&
+	       !gs_page_load(l->slot->started) &&
+	       atomic_load_explicit(&l->taken, memory_order_acquire) == SHIM_OUT && l->enqueued &&
+	       l->evictable && l->ctx == first->ctx &&
+	       l->streams.blocked == first->streams.blocked &&
+	       l->streams.destroyed == first->streams.destroyed;
+}
+
+/*
+ * Before `first` is relaunched, lifts the orders that were given to launches behind it in its
+ * stream: they have their time slice again, too, and the order would have each of them start only
+ * to leave. This is the last moment at which an order that must stand can be lifted. One that is
+ * still in TOEVICT will be called back at once, so it is not told again before RESEND_NS.
+ */
+static void lift_orders_behind(struct shim_evictor *e, struct shim_launch *first, uint64_t now)
+{
+	uint32_t slots = gs_page_slots(e->session->page);
+
+	for (uint32_t i = 0; i < slots; i++) {
+		struct shim_launch *l = shim_launch_at(i);
+		struct shim_signal to;
+
+		if (l == first || !is_behind(l, first) || !l->as.transform->order_stands)
+			continue;
+		l->as.transform->signal(l, &to);
+		if (__atomic_load_n(to.image, __ATOMIC_ACQUIRE) == to.stay)
+			continue;
+		set_limit(e, l, 0);
+		l->eviction.signalled_ns = now;
+		l->eviction.signals = 0;
+		first->eviction.unsettled = 1; /* so that the relaunch waits for these writes */
+	}
 }
 
 /*
@@ -165,13 +208,14 @@ static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 
 /* Prepares a relaunch: lifts the order to leave, through the relaunch stream, and restores the
  * progress. */
-static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l)
+static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
 {
 	struct shim_signal to;
 	CUresult rc = CUDA_SUCCESS;
 
 	l->eviction.signalled_ns = 0;
 	l->eviction.signals = 0;
+	lift_orders_behind(e, l, now);
 	l->as.transform->signal(l, &to);
 	if (l->eviction.unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
 		rc = settle_limit(e, l);
@@ -214,7 +258,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	}
 	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
-	rc = lift_limit(e, l);
+	rc = lift_limit(e, l, now);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {

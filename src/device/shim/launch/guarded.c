@@ -295,6 +295,7 @@ static void forget(struct shim_launch *l)
 static const struct shim_transform guarded = {
 	.param_bytes = GS_GUARD_PARAM_BYTES,
 	.doubtful_proxy = 1,
+	.order_stands = 1,
 	.equip = equip,
 	.fits = fits,
 	.prepare = prepare,

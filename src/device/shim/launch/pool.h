@@ -67,7 +67,10 @@ struct shim_preemptible {
 
 /* The launch's place among the program's streams. */
 struct shim_streams {
-	CUstream blocked; /* evictable: the stream that it blocks; only for barrier.c */
+	CUstream blocked; /* evictable: the stream that it blocks, by its own name (request.c) */
+	/* shim_streams_destroyed when the launch was made: if it differs between two launches,
+	 * their streams may be two with one handle */
+	uint32_t destroyed;
 	/* that stream is, or synchronises with, the legacy default stream */
 	uint8_t legacy;
 	struct shim_stream *in;    /* its stream until it is enqueued, or NULL (channels.h) */

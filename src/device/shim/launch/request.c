@@ -209,6 +209,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 		return PTX_REASON_ARGUMENTS;
 	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->streams.blocked = own_name(r->stream);
+	l->streams.destroyed = atomic_load(&shim_streams_destroyed);
 	if (!is_equipped(l))
 		return PTX_REASON_NO_VARIANT;
 	held = shim_blocked_begin(l->streams.blocked, l->streams.legacy);

@@ -28,6 +28,11 @@ struct shim_transform {
 	 * as well. */
 	int doubtful_proxy;
 
+	/* Once it has been ordered to leave, a kernel that may have begun must not be told to stay
+	 * before all of it has left: blocks that begin then would run although some before them
+	 * have left, and those would count as done. */
+	int order_stands;
+
 	/* Can its launches go out in this context? Returns 1; -1: never; 0: something must be
 	 * loaded first, and then the caller closes the barrier and calls again with `closed` 1. */
 	int (*equip)(struct shim_context *c, int closed);
