@@ -14,17 +14,18 @@ static const int passed_on[] = { SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGU
 
 /*
  * The caller has blocked the signals that are passed on before the child existed, so none is lost.
- * SIGCHLD tells that the child has ended.
+ * SIGCHLD tells that the child has ended, or another process that became the caller's.
  */
 static int wait_for(pid_t child, const sigset_t *watched)
 {
 	int sig, status;
+	pid_t ended;
 
 	for (;;) {
-		if (waitpid(child, &status, WNOHANG) == child) {
-			if (WIFEXITED(status))
+		while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+			if (ended == child && WIFEXITED(status))
 				return WEXITSTATUS(status);
-			if (WIFSIGNALED(status))
+			if (ended == child && WIFSIGNALED(status))
 				return 128 + WTERMSIG(status);
 		}
 		if (sigwait(watched, &sig) == 0 && sig != SIGCHLD)

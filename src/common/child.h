@@ -14,7 +14,8 @@
 /*
  * Run argv (argv[0] is looked up in PATH) as a child and wait for its end;
  * TERM, INT, HUP, QUIT, USR1 and USR2 are passed on to it meanwhile and stay
- * blocked in the caller afterwards.  Its exit status, 128 + the number of the
+ * blocked in the caller afterwards.  All of the caller's children that end
+ * meanwhile are waited for.  Its exit status, 128 + the number of the
  * signal that ended it, or one of the above (the child says why on standard
  * error, as `who`); -1 if there could be no child.
  */

@@ -3,13 +3,15 @@
  * bypass MIB [LIBRARY]: which CUDA driver has a program, linked with it or (LIBRARY) opening it?
  *
  * Prints one line: the device's memory as the program sees it, whether it gets MIB of it at once,
- * and the library's file, then waits for standard input to end.  Exit status 1: no device.
+ * its own number, and the library's file, then waits for standard input to end.  Exit status 1: no
+ * device.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cuda.h"
 
@@ -61,11 +63,11 @@ int main(int argc, char **argv)
 	got = CALL(cuMemAlloc, &piece, bytes);
 	if (!dladdr(function("cuInit"), &info))
 		info.dli_fname = "?";
-	printf("total=%zu alloc=%s library=%s\n", total >> 20,
+	printf("total=%zu alloc=%s pid=%d library=%s\n", total >> 20,
 	       got == CUDA_SUCCESS             ? "granted" :
 	       got == CUDA_ERROR_OUT_OF_MEMORY ? "refused" :
 						 "failed",
-	       info.dli_fname);
+	       (int)getpid(), info.dli_fname);
 	fflush(stdout);
 	while (getchar() != EOF)
 		;

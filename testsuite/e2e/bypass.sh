@@ -29,6 +29,7 @@ ways() { # WHO
 	check "$1: LD_LIBRARY_PATH overwritten" managed env LD_LIBRARY_PATH="$TMP/driver" "$TMP/bin/bypass"
 	check "$1: env -i" managed env -i "$TMP/bin/bypass_rpath"
 	check "$1: LD_PRELOAD of the driver" managed env LD_PRELOAD="$TMP/driver/libcuda.so.580.1" "$TMP/bin/bypass"
+	check "$1: env -i in a worker that nobody waits for" managed sh -c "setsid -f env -i $TMP/bin/bypass_rpath \$0 2>&1 | cat"
 	check "$1: dlopen by its path" managed sh -c "exec $TMP/bin/bypass \$0 $TMP/driver/libcuda.so.1"
 }
 if [ "$(id -u)" = 0 ]; then

@@ -20,7 +20,7 @@ BIN=$TMP/bin
 export FAKE_NVML=$TMP/nvml
 : >"$FAKE_NVML"
 start_cluster main DRIVER="$DRIVER_DIR/libcuda.so.1" "SPANK_ARGS=timeout=10s" \
-	GPUSHARE_EXTRA="MemoryParameters=check=1s,nvml=$NVML
+	GPUSHARE_EXTRA="MemoryParameters=nvml=$NVML
 JobNvml=yes"
 LOG=$D/log/gpushared.log
 MOUNTS=$D/run/gpushared.mounts

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "common/child.h"
@@ -127,6 +128,8 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	}
 	mount_shim(socket, &msg.registered);
 	set_environment(socket, &msg.registered, local.gpu);
+	/* Workers that the program daemonises descend from the step as long as it lasts. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	rc = gs_child_run("gpusharectl", argv, &err);
 	close(sock);
 	return rc < 0 ? gs_ctl_fail("%s", err.text) : rc;

@@ -320,7 +320,7 @@ struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, 
 	conn->uid = uid;
 	conn->pid = pid;
 	conn->id = ++d->next_id;
-	conn->start = gs_proc_read(pid, &proc) == 0 ? proc.start : 0;
+	conn->start = gs_proc_read_connected(fd, pid, &proc) == 0 ? proc.start : 0;
 	snprintf(conn->who, sizeof(conn->who), "uid %u pid %d", (unsigned)uid, (int)pid);
 	conn->readable = gs_event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, conn);
 	conn->writable = gs_event_new(d->base, fd, EV_WRITE, on_writable, conn);
@@ -367,6 +367,10 @@ void gs_connection_watch_process(struct gs_connection *conn)
 
 	if (fd < 0)
 		return;
+	if (!gs_proc_alive(conn->pid, conn->start)) {
+		close(fd); /* another process has the number by now */
+		return;
+	}
 	conn->ended = gs_event_new(conn->d->base, fd, EV_READ, on_ended, conn);
 	if (!conn->ended || event_add(conn->ended, NULL) < 0) {
 		if (conn->ended)

@@ -3,11 +3,18 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/base/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#ifndef SO_PEERPIDFD /* glibc 2.39 and older have no name for it */
+#define SO_PEERPIDFD 77
+#endif
 
 int gs_proc_parse(const char *text, struct gs_proc *proc)
 {
@@ -54,6 +61,22 @@ int gs_proc_read_at(const char *root, pid_t pid, struct gs_proc *proc)
 int gs_proc_read(pid_t pid, struct gs_proc *proc)
 {
 	return gs_proc_read_at("/proc", pid, proc);
+}
+
+int gs_proc_read_connected(int sock, pid_t pid, struct gs_proc *proc)
+{
+	struct pollfd connected = { .fd = -1, .events = POLLIN };
+	socklen_t size = sizeof(connected.fd);
+	int rc;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &connected.fd, &size) < 0)
+		return errno == ENOPROTOOPT ? gs_proc_read(pid, proc) : -1;
+	/* It is alive after its number was read, so nobody else has had the number before. */
+	rc = gs_proc_read(pid, proc);
+	if (poll(&connected, 1, 0) != 0)
+		rc = -1;
+	close(connected.fd);
+	return rc;
 }
 
 /* Finds the line of a small file that begins with `begin`, and copies what follows to `rest`. */

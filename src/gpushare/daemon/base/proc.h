@@ -22,6 +22,13 @@ int gs_proc_read(pid_t pid, struct gs_proc *proc);
 /* The same with another folder in place of /proc, for tests. */
 int gs_proc_read_at(const char *root, pid_t pid, struct gs_proc *proc);
 
+/*
+ * The same of the process that connected `sock`, a Unix socket, whose number SO_PEERCRED has as
+ * `pid`. Returns -1 also if that process has ended and another one has its number by now; before
+ * Linux 6.5, which cannot tell, the other one is read.
+ */
+int gs_proc_read_connected(int sock, pid_t pid, struct gs_proc *proc);
+
 /* Returns 1 while the process with that number is the one that started then. */
 int gs_proc_alive(pid_t pid, uint64_t start);
 

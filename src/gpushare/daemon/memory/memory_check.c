@@ -38,9 +38,16 @@ struct gs_memory_check {
 	uint64_t requested_ns, answered_ns;
 	int again; /* the awaited answer is too old: ask again */
 	struct event *timer, *readable;
+	struct event *sooner; /* asks once more, for processes that were listed once */
 	struct gs_nvml_answer answer;
 	struct gs_unmanaged_list unmanaged;
 };
+
+static struct timeval interval(uint64_t ns)
+{
+	return (struct timeval) { (time_t)(ns / GS_NS_PER_S),
+				  (suseconds_t)(ns % GS_NS_PER_S / 1000) };
+}
 
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 {
@@ -68,6 +75,8 @@ static void end_helper(struct gs_memory_check *c)
 	if (c->readable)
 		gs_event_free(c->readable);
 	c->readable = NULL;
+	if (c->sooner)
+		event_del(c->sooner);
 	if (c->sock >= 0)
 		close(c->sock);
 	c->sock = -1;
@@ -210,6 +219,18 @@ int gs_memory_check_energy(const struct gs_memory_check *c, const struct gs_devi
 	return 1;
 }
 
+/*
+ * In half of the interval the processes that are in doubt will have been listed for long enough.
+ * The timer's next question could be a whole interval away, and then it would take two of them to
+ * tell of a process.
+ */
+static void request_sooner(struct gs_memory_check *c)
+{
+	struct timeval half = interval(c->d->config->memory_check_ns / 2);
+
+	event_add(c->sooner, &half);
+}
+
 static void on_answer(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_memory_check *c = arg;
@@ -233,7 +254,8 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	}
 	c->answered_ns = c->requested_ns;
 	take_answer(c);
-	gs_unmanaged_update(&c->unmanaged, c->d, &c->answer);
+	if (gs_unmanaged_update(&c->unmanaged, c->d, &c->answer))
+		request_sooner(c);
 	if (c->again)
 		gs_memory_check_now(c);
 }
@@ -254,8 +276,7 @@ static int has_instances(const struct gs_config *config)
 struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 {
 	uint64_t every = has_instances(d->config) ? 0 : d->config->memory_check_ns;
-	struct timeval tv = { (time_t)(every / GS_NS_PER_S),
-			      (suseconds_t)(every % GS_NS_PER_S / 1000) };
+	struct timeval tv = interval(every);
 	struct gs_memory_check *c = every ? calloc(1, sizeof(*c)) : NULL;
 
 	if (!c)
@@ -263,9 +284,10 @@ struct gs_memory_check *gs_memory_check_create(struct gs_daemon *d)
 	c->d = d;
 	c->sock = gs_child_start(&c->pid, gs_nvml_helper, d->config->nvml, 1);
 	c->timer = gs_event_new(d->base, -1, EV_PERSIST, on_time, c);
+	c->sooner = gs_event_new(d->base, -1, 0, on_time, c);
 	if (c->sock >= 0)
 		c->readable = gs_event_new(d->base, c->sock, EV_READ | EV_PERSIST, on_answer, c);
-	if (!c->timer || !c->readable || event_add(c->readable, NULL) < 0 ||
+	if (!c->timer || !c->sooner || !c->readable || event_add(c->readable, NULL) < 0 ||
 	    event_add(c->timer, &tv) < 0) {
 		gs_log(GS_LOG_ERROR, "memory is not checked against the driver: no helper");
 		gs_memory_check_destroy(c);
@@ -282,5 +304,7 @@ void gs_memory_check_destroy(struct gs_memory_check *c)
 	end_helper(c);
 	if (c->timer)
 		gs_event_free(c->timer);
+	if (c->sooner)
+		gs_event_free(c->sooner);
 	free(c);
 }

@@ -155,10 +155,11 @@ static const struct gs_unmanaged *known(const struct gs_unmanaged_list *list,
 	return NULL;
 }
 
-void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
-			 const struct gs_nvml_answer *answer)
+int gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
+			const struct gs_nvml_answer *answer)
 {
 	static struct gs_unmanaged_list before;
+	int in_doubt = 0;
 
 	before = *list;
 	list->n = 0;
@@ -176,5 +177,7 @@ void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
 		p->killed = was && was->killed;
 		list->n++;
 		judge(d, p);
+		in_doubt |= !p->reported;
 	}
+	return in_doubt;
 }

@@ -40,8 +40,9 @@ struct gs_unmanaged_list {
  * at which NVML is asked is logged and, with Unmanaged=kill, killed if it belongs to a job. The
  * delay is needed since a client that is just ending is no client any more but may still be listed.
  * GPUs on which no step has shares are left out.
+ * Returns 1 if there is a process that has not been listed for long enough yet, else 0.
  */
-void gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
-			 const struct gs_nvml_answer *answer);
+int gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
+			const struct gs_nvml_answer *answer);
 
 #endif
