@@ -162,6 +162,14 @@ while came.count("gpushared ") < 3 and time.time() < end:
 assert came.count("gpushared ") >= 3 and "\033" not in came, repr(came)
 os.kill(pid, 2)'
 
+third() {
+	t 20 gpusharectl run --shares 10 --mem 64M --partition low -- true || return 1
+	t 5 gpusharectl report --noheader -o job,state,ntt | tee /dev/stderr | grep -E '^ *L3 +over +-$'
+}
+check "a job that did nothing on the GPU has no slowdown" until_true 10 third
+in_order() { [ "$(t 5 gpusharectl report --noheader -o job | head -n 3 | paste -sd, | tr -d ' ')" = L1,L2,L3 ]; }
+check "report is in the order in which the jobs began, also where the last was over first" in_order
+
 rm "$TMP/more"
 wait $low $high
 both_over() { t 5 gpusharectl report --json | python3 -c 'import json, sys

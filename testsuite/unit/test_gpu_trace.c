@@ -13,6 +13,7 @@
 
 #include "gpushare/arbiter/trace.h"
 #include "gpu_rig.h"
+#include "sharing_rig.h"
 
 static const struct gs_trace_record *record_of(const struct gs_trace_image *image, uint64_t id,
 					       enum gs_trace_kind kind, unsigned nth)
@@ -65,6 +66,43 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	assert_int_equal(image.lanes, 2);
 	gs_trace_image_free(&image);
 	gs_gpu_destroy(gpu);
+}
+
+/* What counts as waiting is drawn as waiting. */
+static void test_trace_shows_all_waiting(void **unused)
+{
+	struct gs_trace_image image = { 0 };
+	struct client *low, *high;
+	uint64_t drawn = 0;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	low = running(1, 1, AS_IS, 0);
+	high = requests(2, 10, AS_IS, 0);
+	grant(US);
+	agent(high);
+	for (int i = 0; i < 10; i++)
+		grant(10 * MS);
+	assert_false(has_turn(low));
+	gs_gpu_settle(gpu, now);
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	for (size_t i = 0; i < image.records; i++)
+		if (image.record[i].kind == GS_TRACE_WAIT &&
+		    image.lane[image.record[i].lane].id == 1)
+			drawn += image.record[i].to_ns - image.record[i].from_ns;
+	assert_in_range(low->usage.waiting_ns, 99 * MS, 101 * MS);
+	assert_in_range(drawn, low->usage.waiting_ns - 10 * MS,
+			low->usage.waiting_ns); /* from a poll on */
+	gs_trace_image_free(&image);
+	finish(low, 0);
+	grant(MS);
+	grant(MS);
+	/* It ends with the kernel. */
+	assert_int_equal(gs_gpu_trace(gpu, now, &image), 0);
+	for (size_t i = 0; i < image.records; i++)
+		assert_true(image.record[i].kind != GS_TRACE_WAIT || image.record[i].to_ns < now);
+	gs_trace_image_free(&image);
+	all_leave(low, high);
 }
 
 static void test_trace_is_bounded(void **unused)
@@ -179,6 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trace_tells_who_had_the_gpu),
+		cmocka_unit_test(test_trace_shows_all_waiting),
 		cmocka_unit_test(test_trace_is_bounded),
 		cmocka_unit_test(test_watch_counts_what_it_did_not_see),
 		cmocka_unit_test(test_usage_is_bounded),

@@ -18,11 +18,11 @@ static const struct gs_html full = {
 	.about = "Made today.",
 	.timeline = "<svg id=\"here\"></svg>",
 	.steps =
-		"[{\"job\": 1, \"step\": \"batch\", \"user\": \"alice\", \"partition\": \"low\", \"gpu\": 0, \"shares\": 40,"
+		"[{\"job\": 1, \"start\": 1700000001, \"step\": \"batch\", \"user\": \"alice\", \"partition\": \"low\", \"gpu\": 0, \"shares\": 40,"
 		" \"active_ms\": 30000, \"waiting_ms\": 10000, \"ntt\": 1.333, \"preemptions\": 3, \"memory_mb\": 100},"
-		"{\"job\": 2, \"step\": \"0\", \"user\": \"<b>ob\", \"partition\": \"high\", \"gpu\": 0, \"shares\": 20,"
+		"{\"job\": 2, \"start\": 1700000003, \"step\": \"0\", \"user\": \"<b>ob\", \"partition\": \"high\", \"gpu\": 0, \"shares\": 20,"
 		" \"active_ms\": 60000, \"waiting_ms\": 0, \"ntt\": 1, \"preemptions\": 0, \"memory_mb\": 50},"
-		"{\"job\": 3, \"step\": \"0\", \"user\": \"alice\", \"partition\": \"low\", \"gpu\": 0, \"shares\": 20,"
+		"{\"job\": 3, \"start\": 1700000002, \"step\": \"0\", \"user\": \"alice\", \"partition\": \"low\", \"gpu\": 0, \"shares\": 20,"
 		" \"active_ms\": 0, \"waiting_ms\": 20000, \"ntt\": null, \"preemptions\": 0, \"memory_mb\": 0}]",
 	.memory =
 		"[{\"gpu\": 0, \"memory_mb\": 1000, \"reserved_mb\": 250, \"used_mb\": 100, \"steps\": ["
@@ -76,6 +76,9 @@ static void test_memory_and_steps_are_there(void **unused)
 	expect(text, "150 MiB are missing");
 	expect(text,
 	       "<td>1</td><td class=l>batch</td><td class=l>alice</td><td class=l>low</td><td>0</td>");
+	/* In the order in which they began. */
+	assert_true(strstr(text, "<tr><td>1</td>") < strstr(text, "<tr><td>3</td>"));
+	assert_true(strstr(text, "<tr><td>3</td>") < strstr(text, "<tr><td>2</td>"));
 	free(text);
 }
 

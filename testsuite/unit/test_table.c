@@ -190,6 +190,25 @@ static void test_fits(void **unused)
 	gs_lines_free(&lines);
 }
 
+/* What a kernel's name loses is room for the others. */
+static void test_kernel_leaves_room(void **unused)
+{
+	static const char kernels[] =
+		"[{\"job\":1,\"step\":\"batch\",\"kernel\":\"_Z4workPfii\",\"transform\":\"persistent\","
+		"\"made_of\":\"PTX\",\"launches\":129,\"gpu_ms\":3780,\"unevictable_pct\":1.8,"
+		"\"reason\":\"none\",\"block_us\":264,\"waves\":64,\"alone_ms\":31,\"mean_ms\":137}]";
+	struct gs_lines lines;
+
+	(void)unused;
+	/* Its name is "work(float*, int, int)", for which there is no room here. */
+	for (size_t width = 83; width < 100; width++) {
+		lines_of(&lines, gs_columns_kernels, NULL, NULL, kernels, width);
+		assert_true(gs_text_width(lines.line[1]) <= width);
+		assert_non_null(strstr(lines.line[1], " work   persistent "));
+		gs_lines_free(&lines);
+	}
+}
+
 static void has_notes(const char *format, size_t width, const char *want)
 {
 	struct gs_layout layout;
@@ -402,11 +421,17 @@ static void test_top_parts(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cells),     cmocka_unit_test(test_times),
-		cmocka_unit_test(test_job_names), cmocka_unit_test(test_fits),
-		cmocka_unit_test(test_format),    cmocka_unit_test(test_notes),
-		cmocka_unit_test(test_sort),      cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_lists),     cmocka_unit_test(test_kernel_names),
+		cmocka_unit_test(test_cells),
+		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_job_names),
+		cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_kernel_leaves_room),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_notes),
+		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_kernel_names),
 		cmocka_unit_test(test_top_parts),
 	};
 

@@ -2,6 +2,7 @@
 /* A client's accounting; see account.h. */
 #include "gpushare/arbiter/account.h"
 
+#include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 
 void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
@@ -151,6 +152,20 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 	return launches - told;
 }
 
+/*
+ * The trace shows as waiting what counts as waiting (charge()): also a client that the scheduler
+ * does not ask for, since all that it has on the GPU cannot leave.
+ */
+static void trace_wait(struct gs_gpu_client *t, uint64_t now)
+{
+	if (t->task || t->phase != GS_WAITING)
+		return;
+	if (!t->account.busy || t->stopped)
+		gs_gpu_client_wait_over(t, now);
+	else if (!t->slice.wait_since)
+		t->slice.wait_since = now;
+}
+
 void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled, int has_gpu,
 			   uint64_t now)
 {
@@ -181,6 +196,7 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled
 	else if (!t->account.busy && t->found.live)
 		gs_polling_busy(t, now);
 	t->account.busy = t->found.live != 0;
+	trace_wait(t, now);
 }
 
 /* More than that nobody has copied since the last look: the page is not to be believed. */

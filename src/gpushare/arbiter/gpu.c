@@ -82,6 +82,7 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 	gs_copies_leave(t);
 	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
+	gs_gpu_client_wait_over(t, now);
 	gs_gpu_client_grant(t, 0);
 	if (t->phase != GS_WAITING)
 		gs_gpu_client_slice_over(t, now);

@@ -46,7 +46,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 	}
 	t->task = 1;
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
-	if (!gs_gpu_is_holder(t))
+	if (!gs_gpu_is_holder(t) && !t->slice.wait_since)
 		t->slice.wait_since = now;
 	task_progress(t, polled, now);
 }
@@ -57,7 +57,8 @@ void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 		return;
 	gs_sched_leave(t->gpu->sched, t->p.id, now, NULL);
 	gs_watch_period_end(&t->watch);
-	gs_gpu_client_wait_over(t, now);
+	if (!t->account.busy || t->stopped)
+		gs_gpu_client_wait_over(t, now);
 	t->task = 0;
 }
 

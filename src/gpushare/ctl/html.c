@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/ctl/layout.h"
 #include "gpushare/proto/job_name.h"
 
 #define USER_MAX 64
@@ -231,16 +232,29 @@ static void put_memory(FILE *out, const json_t *memory)
 
 /* ---- steps --------------------------------------------------------------- */
 
-static void put_steps(FILE *out, const json_t *steps)
+/* As in the table of `gpusharectl report`; to be freed.  NULL: no memory. */
+static size_t *order_of(json_t *steps)
 {
-	size_t i;
-	json_t *row;
+	struct gs_layout layout;
+	struct gs_error err;
+	size_t *order;
 
+	if (gs_layout_make(&layout, gs_columns_steps, NULL, GS_REPORT_ORDER, &err) < 0)
+		return NULL;
+	order = gs_layout_order(&layout, steps);
+	gs_layout_free(&layout);
+	return order;
+}
+
+static void put_steps(FILE *out, json_t *steps, const size_t *order)
+{
 	fputs("<h2>Job steps</h2>\n<table><tr><th>job<th class=l>step<th class=l>user<th class=l>"
 	      "partition<th>GPU<th>shares<th>GPU time<th>waited<th class=b>had the GPU, and waited"
 	      "<th>slowdown<th>preemptions<th>memory, MiB</tr>\n",
 	      out);
-	json_array_foreach (steps, i, row) {
+	for (size_t i = 0; i < json_array_size(steps); i++) {
+		const json_t *row = json_array_get(steps, order[i]);
+
 		fprintf(out, "<tr><td>" GS_JOB_F "</td>", GS_JOB(job_of(row)));
 		for (const char *const *key =
 			     (const char *const[]) { "step", "user", "partition", NULL };
@@ -287,20 +301,23 @@ int gs_html_write(FILE *out, const struct gs_html *page, struct gs_error *err)
 	json_t *steps = json_loads(page->steps, 0, NULL),
 	       *memory = json_loads(page->memory, 0, NULL);
 	struct user *users = NULL;
+	size_t *order = NULL;
 	int rc = -1;
 
 	if (!json_is_array(steps) || !json_is_array(memory)) {
 		gs_fail(err, "the daemon's answer is not the JSON that was expected");
-	} else if (!(users = calloc(json_array_size(steps) + 1, sizeof(*users)))) {
+	} else if (!(order = order_of(steps)) ||
+		   !(users = calloc(json_array_size(steps) + 1, sizeof(*users)))) {
 		gs_fail(err, "no memory");
 	} else {
 		put_head(out, page);
 		put_users(out, users, add_up(users, steps));
 		put_memory(out, memory);
-		put_steps(out, steps);
+		put_steps(out, steps, order);
 		fputs("</body></html>\n", out);
 		rc = 0;
 	}
+	free(order);
 	free(users);
 	json_decref(steps);
 	json_decref(memory);

@@ -12,6 +12,9 @@
 #define GS_LAYOUT_COLUMNS 64
 #define GS_LAYOUT_SORTS 8
 
+/* The job steps of a report, unless --sort says otherwise. */
+#define GS_REPORT_ORDER "start,job,step"
+
 struct gs_pick {
 	const struct gs_column *column;
 	unsigned width; /* 0: as wide as it must be */

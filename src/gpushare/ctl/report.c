@@ -111,6 +111,9 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	if (html)
 		return gs_ctl_report_html(socket, &msg, selects, html);
 	columns = columns_by(request->group);
+	/* The daemon has those that are over first. */
+	if (!show.sort && request->group == GS_GROUP_STEP)
+		show.sort = GS_REPORT_ORDER;
 	if ((selects ? fetch_history(socket, &msg, &text, &err) :
 		       gs_ctl_get(socket, GS_QUERY_REPORT, request->job_id, &text, &err)) < 0)
 		return gs_ctl_fail("%s", err.text);

@@ -98,6 +98,53 @@ static int next_rank(const struct work *w, const char *done)
 	return best;
 }
 
+/* What room is left goes to the columns that are shown; returns how much is used. */
+static size_t grow(struct work *w, size_t width, size_t used)
+{
+	char done[GS_LAYOUT_COLUMNS] = { 0 };
+	int c;
+
+	while ((c = next_rank(w, done)) >= 0) {
+		struct column *column = &w->column[c];
+		size_t left = width > used ? width - used : 0;
+		size_t more = column->natural - column->width;
+
+		done[c] = 1;
+		if (!column->width)
+			continue;
+		more = more < left ? more : left;
+		column->width += more;
+		used += more;
+	}
+	return used;
+}
+
+/* A kernel's name loses whole parts, so it may leave room for others; returns how much. */
+static size_t tighten(struct work *w)
+{
+	size_t freed = 0;
+
+	for (size_t c = 0; c < w->layout->picks; c++) {
+		struct column *column = &w->column[c];
+		size_t most = gs_text_width(column->pick->head);
+
+		if (column->pick->column->kind != GS_KIND_KERNEL || column->pick->width)
+			continue;
+		for (size_t r = 0; r < w->rows; r++) {
+			size_t has;
+
+			gs_kernel_name_shorten(*cell_at(w, r, c), column->width);
+			has = gs_text_width(*cell_at(w, r, c));
+			most = has > most ? has : most;
+		}
+		if (most < column->width) {
+			freed += column->width - most;
+			column->width = column->natural = most;
+		}
+	}
+	return freed;
+}
+
 /* Which columns there is room for, and how wide; returns what stands between two. */
 static unsigned fit(struct work *w, size_t width)
 {
@@ -123,18 +170,8 @@ static unsigned fit(struct work *w, size_t width)
 		}
 		full |= !fits;
 	}
-	memset(done, 0, sizeof(done));
-	while ((c = next_rank(w, done)) >= 0) {
-		size_t left = width > used ? width - used : 0;
-		size_t more = w->column[c].natural - w->column[c].least;
-
-		done[c] = 1;
-		if (!w->column[c].width)
-			continue;
-		more = more < left ? more : left;
-		w->column[c].width += more;
-		used += more;
-	}
+	used = grow(w, width, used);
+	grow(w, width, used - tighten(w));
 	return 1;
 }
 
@@ -144,7 +181,7 @@ static void put(FILE *out, const struct column *column, char *cell, int last)
 	size_t width = column->width, has;
 
 	if (gs_text_width(cell) > width && column->pick->column->kind == GS_KIND_KERNEL)
-		gs_kernel_name_shorten(cell, width);
+		gs_kernel_name_shorten(cell, width); /* of a width that --format gives */
 	has = gs_text_width(cell);
 	if (column->figure)
 		for (size_t i = has; i < width; i++)

@@ -23,8 +23,7 @@ double gs_ntt(double turnaround, double alone);
 
 /*
  * NTT of a step that may not have had the GPU yet, in ms: turnaround / active.
- * NaN: it has waited and was never served, so it has a waiting time and no slowdown.
- * 0: it has not wanted the GPU.
+ * NaN: it was never served, so it has a waiting time at most, and no slowdown.
  */
 double gs_ntt_so_far(double turnaround_ms, double active_ms);
 
