@@ -119,6 +119,32 @@ def _():
     return lambda: F.embedding(i, t)
 
 
+# These call assert for an index that is out of bounds.
+@what("gather 2^27")
+def _():
+    x, i = rand(1 << 27), torch.randint(0, 1 << 27, (1 << 27,), device="cuda")
+    return lambda: torch.gather(x, 0, i)
+
+
+@what("index 2^27 of two")
+def _():
+    x = rand(8192, 8192)
+    i, j = (torch.randint(0, 8192, (1 << 27,), device="cuda") for _ in range(2))
+    return lambda: x[i, j]
+
+
+@what("index_select 131072 x 2048")
+def _():
+    x, i = rand(65536, 2048), torch.randint(0, 65536, (1 << 17,), device="cuda")
+    return lambda: torch.index_select(x, 0, i)
+
+
+@what("scatter 2^27")
+def _():
+    x, i = rand(1 << 27), torch.randperm(1 << 27, device="cuda")
+    return lambda: torch.zeros_like(x).scatter_(0, i, x)
+
+
 try:
     import triton
     import triton.language as tl

@@ -70,6 +70,23 @@ uint32_t cubin_data_symbol(const uint8_t *image, const char *name, int type, Elf
 	return 0;
 }
 
+long cubin_data_address(const uint8_t *image, const char *name, int type)
+{
+	Elf64_Sym y;
+	Elf64_Shdr h;
+	uint32_t symbol = cubin_data_symbol(image, name, type, &y);
+	const uint8_t *all = cubin_data_section(image, ".rela.nv.constant4", &h);
+
+	for (size_t at = 0; all && symbol && at < h.sh_size; at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+
+		memcpy(&r, all + at, sizeof(r));
+		if (ELF64_R_SYM(r.r_info) == symbol)
+			return (long)r.r_offset;
+	}
+	return -1;
+}
+
 const uint8_t *cubin_data_attribute(const uint8_t *image, const char *name, uint8_t number,
 				    size_t *size)
 {

@@ -26,6 +26,48 @@
 #define LOAD_MASK_2 UINT64_C(0x1ffffffffff)
 #define LOAD_64 UINT64_C(0xa00)
 
+/* LDC.64 from the place in bank 4 that a register says, and the register of its index's MOV. */
+#define INDEXED_MASK UINT64_C(0xffffffff00000fff)
+#define LDC_INDEXED UINT64_C(0x0100000000000b82)
+#define MOV_MASK UINT64_C(0x00000000ffffffff)
+#define MOV_NUMBER UINT64_C(0x7802) /* always, not under a predicate */
+#define MOV_LANES UINT64_C(0xf00)
+#define INDEX_BEFORE 16u /* instructions; the compiler leaves no more than six between the two */
+
+/* Operations whatever their operands are. */
+#define OPERATION_ONLY 0x1ffu
+#define MOV 0x002u
+#define CS2R 0x005u
+#define SEL 0x007u
+#define ISETP 0x00cu
+#define IADD3 0x010u
+#define LEA 0x011u
+#define LOP3 0x012u
+#define PRMT 0x016u
+#define SHF 0x019u
+#define IMAD 0x024u
+#define IMAD_WIDE 0x025u
+#define HFMA2_MMA 0x035u
+#define VIADD 0x036u
+#define ULDC 0x0b9u
+#define S2R 0x119u
+#define LDC 0x182u
+#define STORE_GLOBAL 0x186u
+#define STORE_LOCAL 0x187u
+#define STORE_SHARED 0x188u
+#define WRITTEN_MAX 256u /* by what is not one of these */
+/* What changes where the code goes on. */
+#define CONTROL_MASK 0x1e0u
+#define CONTROL 0x140u
+#define BSSY 0x145u
+#define BRA 0x147u
+#define BRX 0x149u
+#define JMP 0x14au
+#define JMX 0x14cu
+#define LEPC 0x14eu
+#define BRXU 0x158u
+#define JMXU 0x159u
+
 /* Where the driver puts the words that a grid's barrier works with; 0 unless launched so. */
 #define GRID_WORKSPACE_FIRST 0x40
 #define GRID_WORKSPACE_END 0x4c
@@ -62,6 +104,80 @@ uint32_t cubin_code_uses(const uint8_t *code, size_t size)
 	return all;
 }
 
+/* Of the registers from the first one that it names on, so many may an instruction write. */
+static unsigned registers_written(uint64_t word)
+{
+	switch (word & OPERATION_ONLY) {
+	case BSSY:
+	case ISETP:
+	case ULDC:
+	case STORE_LOCAL:
+	case STORE_GLOBAL:
+	case STORE_SHARED:
+		return 0;
+	case MOV:
+	case SEL:
+	case IADD3:
+	case LEA:
+	case LOP3:
+	case PRMT:
+	case SHF:
+	case IMAD:
+	case HFMA2_MMA:
+	case VIADD:
+	case S2R:
+		return 1;
+	case CS2R:
+	case IMAD_WIDE:
+	case LDC:
+	case LEPC:
+		return 2;
+	default:
+		return WRITTEN_MAX;
+	}
+}
+
+/* Is it a jump, a call, an exit or the like? */
+static int is_control(uint64_t word)
+{
+	return (word & CONTROL_MASK) == CONTROL && (word & OPERATION_ONLY) != BSSY &&
+	       (word & OPERATION_ONLY) != LEPC;
+}
+
+/* A load of 64 bits from a place in bank 4 that a register says, with nothing added? */
+static int is_indexed(const uint8_t *at)
+{
+	return (get64(at) & INDEXED_MASK) == LDC_INDEXED &&
+	       (get64(at + 8) & LOAD_MASK_2) == LOAD_64;
+}
+
+/*
+ * From which place does the indexed load at `at` read?  The compiler puts the number into the
+ * register with a MOV a few instructions before it.  `from` is where the code that leads there
+ * begins.  0: not known.
+ */
+static int find_index(const uint8_t *code, size_t from, size_t at, uint32_t *place)
+{
+	uint32_t index = get64(code + at) >> 24 & 0xff;
+
+	for (unsigned n = 0; n < INDEX_BEFORE && at >= from + 16; n++) {
+		uint64_t word;
+		uint32_t first;
+
+		at -= 16;
+		word = get64(code + at);
+		first = word >> 16 & 0xff;
+		if ((word & MOV_MASK) == (MOV_NUMBER | (uint64_t)index << 16) &&
+		    (get64(code + at + 8) & LOAD_MASK_2) == MOV_LANES) {
+			*place = (uint32_t)(word >> 32);
+			return 1;
+		}
+		if (is_control(word) || (index >= first && index - first < registers_written(word)))
+			return 0;
+	}
+	return 0;
+}
+
 int cubin_code_next_address(const uint8_t *code, size_t size, size_t *at, uint32_t *place)
 {
 	for (; *at + 16 <= size; *at += 16) {
@@ -69,12 +185,65 @@ int cubin_code_next_address(const uint8_t *code, size_t size, size_t *at, uint32
 
 		if (!reads_variables(word))
 			continue;
-		if ((load != LDC_ADDRESS && load != ULDC_ADDRESS) || BANK_OFFSET(word) % 8 ||
-		    (get64(code + *at + 8) & LOAD_MASK_2) != LOAD_64)
+		if (is_indexed(code + *at)) {
+			if (!find_index(code, 0, *at, place))
+				return -1;
+		} else if ((load == LDC_ADDRESS || load == ULDC_ADDRESS) &&
+			   (get64(code + *at + 8) & LOAD_MASK_2) == LOAD_64) {
+			*place = (uint32_t)BANK_OFFSET(word);
+		} else {
 			return -1;
-		*place = (uint32_t)BANK_OFFSET(word);
+		}
 		*at += 16;
-		return 1;
+		return *place % 8 ? -1 : 1;
 	}
 	return 0;
+}
+
+/* Where the instruction at `at` jumps to, or lets a later one jump to; SIZE_MAX: it does not. */
+static size_t jumps_to(const uint8_t *code, size_t at)
+{
+	uint64_t word = get64(code + at), by;
+
+	if ((word & OPERATION_ONLY) == BSSY)
+		return at + 16 + (size_t)(int32_t)(word >> 32);
+	if ((word & OPERATION_ONLY) != BRA)
+		return SIZE_MAX;
+	by = (word >> 16 & 0xff) | word >> 34 << 8 | (get64(code + at + 8) & 0x3ffff) << 38;
+	if (by >> 55)
+		by |= UINT64_C(0xff) << 56;
+	return at + 16 + (size_t)(by * 4);
+}
+
+/* Does a jump to `to` miss the index of a load that follows? */
+static int misses_index(const uint8_t *code, size_t size, size_t to)
+{
+	uint32_t place;
+
+	for (size_t at = to; at + 16 <= size && at < to + INDEX_BEFORE * 16; at += 16)
+		if (is_indexed(code + at) && !find_index(code, to, at, &place) &&
+		    find_index(code, 0, at, &place))
+			return 1;
+	return 0;
+}
+
+int cubin_code_jumps_between(const uint8_t *code, size_t size)
+{
+	int indexed = 0, unseen = 0;
+
+	for (size_t at = 0; at + 16 <= size; at += 16) {
+		uint64_t operation = get64(code + at) & OPERATION_ONLY;
+		size_t to = jumps_to(code, at);
+
+		indexed |= is_indexed(code + at);
+		unseen |= operation == BRX || operation == JMP || operation == JMX ||
+			  operation == BRXU || operation == JMXU;
+		if (to == SIZE_MAX)
+			continue;
+		if (to % 16 || to >= size)
+			unseen = 1;
+		else if (misses_index(code, size, to))
+			return 1;
+	}
+	return indexed && unseen;
 }

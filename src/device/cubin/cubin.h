@@ -84,7 +84,7 @@ uint32_t cubin_kernels(const struct cubin *c); /* how many */
 #define CUBIN_USES_PDL 1u         /* instructions of programmatic dependent launch */
 #define CUBIN_USES_COOPERATIVE 2u /* what only a cooperative launch sets up */
 #define CUBIN_USES_VARIABLES 4u   /* constant banks 3 or 4: the module's variables */
-#define CUBIN_USES_TABLES 8u      /* the same, but CUDA's own mathematical tables only */
+#define CUBIN_USES_CONSTANTS 8u   /* the same, but only what a copy is as good of */
 
 struct cubin_kernel {
 	const char *name;         /* inside the image */

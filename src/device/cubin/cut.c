@@ -18,8 +18,8 @@ static int names_section(const struct cubin_section *s)
 				(s->belongs == CUBIN_KERNEL && s->kind != CUBIN_SECTION_TEXT));
 }
 
-/* CUDA's tables, and where their addresses stand? */
-static int has_tables(const struct cubin_section *s)
+/* Constants that may be taken along, and where their addresses stand? */
+static int has_constants(const struct cubin_section *s)
 {
 	return s->kind == CUBIN_SECTION_GLOBAL_INIT || s->kind == CUBIN_SECTION_CONSTANT4 ||
 	       s->kind == CUBIN_SECTION_RELA_CONSTANT4;
@@ -43,7 +43,7 @@ static int stays(const struct cubin_cutting *x, uint32_t i)
 	case CUBIN_MODULE:
 		break;
 	case CUBIN_OTHERS:
-		return x->tables && has_tables(s);
+		return x->taken && has_constants(s);
 	default:
 		return 0;
 	}
@@ -93,13 +93,15 @@ static int symbol_stays(const struct cubin_cutting *x, uint32_t i)
 
 	if (cubin_elf_is_kernel(x->from, i) && i != x->kernel->symbol)
 		return 0;
+	if (y->st_shndx == SHN_UNDEF && ELF64_ST_TYPE(y->st_info) == STT_FUNC)
+		return x->taken && x->taken[i];
 	if (y->st_shndx == SHN_UNDEF)
 		return ELF64_ST_BIND(y->st_info) != STB_LOCAL ||
 		       ELF64_ST_TYPE(y->st_info) == STT_NOTYPE;
 	if (y->st_shndx < x->from->sections &&
 	    x->from->section[y->st_shndx].belongs == CUBIN_OTHERS &&
-	    ELF64_ST_TYPE(y->st_info) != STT_SECTION && !cubin_is_table(x->from, i))
-		return 0;
+	    ELF64_ST_TYPE(y->st_info) != STT_SECTION)
+		return x->taken && x->taken[i] && x->section[y->st_shndx];
 	return y->st_shndx < x->from->sections && x->section[y->st_shndx];
 }
 
@@ -298,19 +300,25 @@ int cubin_cut_model(const struct cubin *from, uint32_t i, struct cubin_elf *to,
 				   .reason = reason,
 				   .err = err };
 	const struct cubin_section *code = &from->elf.section[p->text];
+	uint8_t *taken;
 	int rc = -1;
 
 	memset(to, 0, sizeof(*to));
 	*reason = CUBIN_REASON_NONE;
-	x.tables = (cubin_code_uses(code->data, code->h.sh_size) & CUBIN_USES_VARIABLES) != 0;
 	x.section = calloc(from->elf.sections + 1, sizeof(*x.section));
 	x.symbol = calloc(from->elf.symbols + 1, sizeof(*x.symbol));
-	if (x.section && x.symbol)
+	taken = calloc(from->elf.symbols + 1, sizeof(*taken));
+	if (cubin_code_uses(code->data, code->h.sh_size) & CUBIN_USES_VARIABLES)
+		x.taken = taken;
+	if (x.taken)
+		cubin_takes_constants_only(&from->elf, code->data, code->h.sh_size, taken);
+	if (x.section && x.symbol && taken)
 		rc = is_by_hand(from) ? keep_all(&x) : cut_all(&x);
 	else
 		gs_fail(err, "no memory");
 	free(x.section);
 	free(x.symbol);
+	free(taken);
 	if (rc < 0)
 		cubin_elf_free(to);
 	return rc;

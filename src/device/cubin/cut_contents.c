@@ -28,6 +28,26 @@ static int new_symbol(struct cubin_cutting *x, uint32_t old, uint32_t *number)
 	return 0;
 }
 
+/* A list of symbols, which all stay. */
+static int add_symbols(struct cubin_cutting *x, struct cubin_buffer *b, struct cubin_info *i)
+{
+	struct cubin_buffer list = { 0 };
+	uint32_t number;
+	int rc = 0;
+
+	for (size_t at = 0; rc == 0 && at + 4 <= i->size; at += 4) {
+		rc = new_symbol(x, get32(i->value + at), &number);
+		if (rc == 0)
+			cubin_buffer_add32(&list, number);
+	}
+	i->value = list.data;
+	b->failed |= list.failed;
+	if (rc == 0 && !b->failed)
+		cubin_info_add(b, i);
+	cubin_buffer_free(&list);
+	return rc;
+}
+
 static int add_attribute(struct cubin_cutting *x, struct cubin_buffer *b, struct cubin_info *i,
 			 int of_module)
 {
@@ -51,8 +71,10 @@ static int add_attribute(struct cubin_cutting *x, struct cubin_buffer *b, struct
 		memcpy(value, &number, 4);
 		memcpy(value + 4, i->value + 4, 4);
 		i->value = value;
-	} else if (layout == CUBIN_SYMBOL || layout == CUBIN_BANK ||
-		   (layout == CUBIN_SYMBOLS && i->size)) {
+	} else if (layout == CUBIN_SYMBOLS && !of_module && i->stored == CUBIN_STORED_BYTES &&
+		   i->size % 4 == 0) {
+		return add_symbols(x, b, i);
+	} else if (layout == CUBIN_SYMBOL || layout == CUBIN_BANK || layout == CUBIN_SYMBOLS) {
 		return CUBIN_CUT_REFUSE(x, ATTRIBUTE,
 					"cubin: attribute %#x is in a place of another", i->number);
 	}
@@ -123,7 +145,7 @@ static int cut_relocations(struct cubin_cutting *x, const struct cubin_section *
 	return cubin_cut_give(x, to, &b);
 }
 
-/* Of the addresses of variables only those of tables. */
+/* Of the addresses only those that the kernel takes. */
 static int cut_addresses(struct cubin_cutting *x, const struct cubin_section *s, uint32_t to)
 {
 	struct cubin_buffer b = { 0 };
@@ -134,7 +156,7 @@ static int cut_addresses(struct cubin_cutting *x, const struct cubin_section *s,
 
 		memcpy(&r, s->data + at, sizeof(r));
 		symbol = ELF64_R_SYM(r.r_info);
-		if (!cubin_is_table(x->from, (uint32_t)symbol))
+		if (symbol >= x->from->symbols || !x->taken[symbol])
 			continue;
 		r.r_info = ELF64_R_INFO((uint64_t)x->symbol[symbol], ELF64_R_TYPE(r.r_info));
 		cubin_buffer_add(&b, &r, sizeof(r));
@@ -142,30 +164,19 @@ static int cut_addresses(struct cubin_cutting *x, const struct cubin_section *s,
 	return cubin_cut_give(x, to, &b);
 }
 
-/* The tables where they are, and zeros for what is between them. */
-static int cut_tables(struct cubin_cutting *x, const struct cubin_section *s, uint32_t i)
+/* Of the variables only those that the kernel takes along, one behind the other. */
+static int cut_constants(struct cubin_cutting *x, const struct cubin_section *s, uint32_t i)
 {
 	struct cubin_buffer b = { 0 };
-	uint64_t end = 0;
 
-	for (int copy = 0; copy < 2; copy++) {
-		for (uint32_t y = 1; y < x->from->symbols; y++) {
-			const Elf64_Sym *table = &x->from->symbol[y];
+	for (uint32_t y = 1; y < x->from->symbols; y++) {
+		const Elf64_Sym *was = &x->from->symbol[y];
 
-			if (table->st_shndx != i || !cubin_is_table(x->from, y))
-				continue;
-			if (table->st_value + table->st_size > end)
-				end = table->st_value + table->st_size;
-			if (copy && !b.failed)
-				memcpy(b.data + table->st_value, s->data + table->st_value,
-				       table->st_size);
-		}
-		if (end > CUBIN_TABLES_MAX)
-			return CUBIN_CUT_REFUSE(x, VARIABLES,
-						"cubin: tables stand among %llu bytes of variables",
-						(unsigned long long)end);
-		if (!copy)
-			cubin_buffer_add(&b, NULL, end);
+		if (was->st_shndx != i || !x->taken[y])
+			continue;
+		cubin_buffer_align(&b, s->h.sh_addralign ? s->h.sh_addralign : 1);
+		x->to->symbol[x->symbol[y]].st_value = b.size;
+		cubin_buffer_add(&b, s->data + was->st_value, was->st_size);
 	}
 	return cubin_cut_give(x, x->section[i], &b);
 }
@@ -180,7 +191,7 @@ int cubin_cut_contents(struct cubin_cutting *x, uint32_t i)
 	if (s->kind == CUBIN_SECTION_RELA_CONSTANT4)
 		return cut_addresses(x, s, to);
 	if (s->kind == CUBIN_SECTION_GLOBAL_INIT)
-		return cut_tables(x, s, i);
+		return cut_constants(x, s, i);
 	if (s->h.sh_type == SHT_RELA || s->h.sh_type == SHT_REL)
 		return cut_relocations(x, s, to);
 	/* cuobjdump wants the section, and it may be empty. */

@@ -13,7 +13,8 @@ struct cubin_cutting {
 	struct cubin_elf *to;
 	uint32_t *section; /* its new number, by the old one; 0: left behind */
 	uint32_t *symbol;
-	int tables; /* it takes CUDA's mathematical tables along */
+	uint8_t *taken; /* 1 for each symbol of the module's that it takes along; NULL: it takes
+			   none */
 	enum cubin_reason *reason;
 	struct gs_error *err;
 };

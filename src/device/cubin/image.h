@@ -37,17 +37,26 @@ void cubin_facts(const struct cubin *c, uint32_t i, struct cubin_kernel *k, stru
 uint32_t cubin_code_uses(const uint8_t *code, size_t size);
 /*
  * The next instruction from *at on, 0 at first, that reads constant bank 3 or 4.  1: it loads an
- * address from *place in bank 4; -1: it does anything else; 0: there is none.
+ * address from *place in bank 4; -1: it does anything else, or it is not known from which place;
+ * 0: there is none.
  */
 int cubin_code_next_address(const uint8_t *code, size_t size, size_t *at, uint32_t *place);
-
-/* Is it one of CUDA's own mathematical tables (tables.def)? */
-int cubin_is_table(const struct cubin_elf *e, uint32_t symbol);
-/* Are those all that the code reads in constant banks 3 and 4? */
-int cubin_reads_tables_only(const struct cubin_elf *e, const uint8_t *code, size_t size);
-/* A module's variables up to the last table may be so many bytes, or no kernel takes tables along.
+/*
+ * Might the code jump to between the number of such a place and the load that has it in a
+ * register?  Then what cubin_code_next_address() says does not hold.
  */
-#define CUBIN_TABLES_MAX 65536u
+int cubin_code_jumps_between(const uint8_t *code, size_t size);
+
+/* Is it one of the functions that the driver adds to a module that calls them: assert, printf ...?
+ */
+int cubin_is_drivers(const struct cubin_elf *e, uint32_t symbol);
+/*
+ * Does the code take nothing else from constant banks 3 and 4 than the addresses of the driver's
+ * functions and of what a copy is as good of: CUDA's own mathematical tables (tables.def) and
+ * strings?  taken[symbol] becomes 1 for each; it may be NULL.
+ */
+int cubin_takes_constants_only(const struct cubin_elf *e, const uint8_t *code, size_t size,
+			       uint8_t *taken);
 
 /* Only kernel i of `from`, which is not changed: a new model.  0, or -1 with *reason. */
 int cubin_cut_model(const struct cubin *from, uint32_t i, struct cubin_elf *to,

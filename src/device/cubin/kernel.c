@@ -77,8 +77,8 @@ static void see_code(struct gathering *g)
 	if (g->k->uses & CUBIN_USES_COOPERATIVE)
 		refuse(g, CUBIN_REASON_COOPERATIVE, "cubin: its code has a barrier of the grid");
 	if (g->k->uses & CUBIN_USES_VARIABLES &&
-	    cubin_reads_tables_only(&g->c->elf, s->data, s->h.sh_size))
-		g->k->uses ^= CUBIN_USES_VARIABLES | CUBIN_USES_TABLES;
+	    cubin_takes_constants_only(&g->c->elf, s->data, s->h.sh_size, NULL))
+		g->k->uses ^= CUBIN_USES_VARIABLES | CUBIN_USES_CONSTANTS;
 	if (g->k->uses & CUBIN_USES_VARIABLES)
 		refuse(g, CUBIN_REASON_VARIABLES,
 		       "cubin: its code reads constant bank 3 or 4, which are the module's");
@@ -115,6 +115,20 @@ static int is_whole(const struct cubin_info *i)
 	}
 }
 
+/* Functions that the kernel calls and the cubin has not. */
+static void see_externs(struct gathering *g, const struct cubin_info *i)
+{
+	const struct cubin_elf *e = &g->c->elf;
+
+	for (size_t at = 0; at + 4 <= i->size; at += 4) {
+		uint32_t y = get32(i->value + at);
+
+		if (!cubin_is_drivers(e, y))
+			refuse(g, CUBIN_REASON_FUNCTIONS, "cubin: it calls %.100s",
+			       y < e->symbols ? cubin_elf_symbol_name(e, y) : "?");
+	}
+}
+
 static void see_value(struct gathering *g, const struct cubin_info *i)
 {
 	struct cubin_kernel *k = g->k;
@@ -141,9 +155,7 @@ static void see_value(struct gathering *g, const struct cubin_info *i)
 		k->barriers = i->value[0];
 		break;
 	case CUBIN_ATTRIBUTE_EXTERNS:
-		if (i->size)
-			refuse(g, CUBIN_REASON_FUNCTIONS,
-			       "cubin: it calls functions that the driver links");
+		see_externs(g, i);
 		break;
 	default:
 		break;
@@ -201,7 +213,7 @@ static void see_calls(struct gathering *g)
 		uint32_t caller = get32(s->data + at), callee = get32(s->data + at + 4);
 
 		if (callee <= INT32_MAX && callee && is_inside(e, g->p, caller) &&
-		    !is_inside(e, g->p, callee))
+		    !is_inside(e, g->p, callee) && !cubin_is_drivers(e, callee))
 			refuse(g, CUBIN_REASON_FUNCTIONS, "cubin: it calls %.100s",
 			       callee < e->symbols ? cubin_elf_symbol_name(e, callee) : "?");
 	}
