@@ -272,6 +272,44 @@ static void another_index_is_refused(void **unused)
 	refused_with("gather", CUBIN_REASON_VARIABLES, move - 16, &jump, 8);
 }
 
+/* The relocation that fills that place in bank 4: where it stands in the image. */
+static size_t relocation_of(uint64_t place)
+{
+	Elf64_Shdr h;
+	const uint8_t *all = cubin_data_section(image, ".rela.nv.constant4", &h);
+
+	assert_non_null(all);
+	for (size_t at = 0; at < h.sh_size; at += sizeof(Elf64_Rela))
+		if (memcmp(all + at, &place, sizeof(place)) == 0)
+			return (size_t)(all - image) + at;
+	fail_msg("nothing fills place %#lx", (unsigned long)place);
+	return 0;
+}
+
+/* A load whose index is the register that is always 0 is one of a fixed place, which may be 0. */
+static void the_first_place_needs_no_index(void **unused)
+{
+	static const uint64_t first = 0;
+	long function = cubin_data_address(image, "__assertfail", STT_FUNC);
+	uint64_t place = (uint64_t)function;
+	size_t of_function = relocation_of(place), of_first = relocation_of(first), load;
+	struct cubin_guarded g;
+	uint8_t index;
+
+	(void)unused;
+	assert_true(function > 0);
+	load = indexed_load(".text.gather", &index);
+	memcpy(image + of_function, &first, sizeof(first));
+	memcpy(image + of_first, &place, sizeof(place));
+	image[load + 3] = 0xff;
+	assert_int_equal(guard("gather", &g), CUBIN_REASON_NONE);
+	assert_int_equal(cubin_data_address(g.image, "__assertfail", STT_FUNC), 0);
+	free(g.image);
+	image[load + 3] = index;
+	memcpy(image + of_function, &place, sizeof(place));
+	memcpy(image + of_first, &first, sizeof(first));
+}
+
 /* The list of functions and the pairs of caller and callee may not name what is not the driver's.
  */
 static void another_callee_is_refused(void **unused)
@@ -302,6 +340,7 @@ int main(void)
 		cmocka_unit_test(others_are_as_before),
 		cmocka_unit_test(other_names_are_refused),
 		cmocka_unit_test(another_index_is_refused),
+		cmocka_unit_test(the_first_place_needs_no_index),
 		cmocka_unit_test(another_callee_is_refused),
 	};
 

@@ -29,6 +29,8 @@
 /* LDC.64 from the place in bank 4 that a register says, and the register of its index's MOV. */
 #define INDEXED_MASK UINT64_C(0xffffffff00000fff)
 #define LDC_INDEXED UINT64_C(0x0100000000000b82)
+#define INDEX(word) ((uint32_t)((word) >> 24 & 0xff))
+#define NO_REGISTER 0xffu /* RZ, which is 0: the place is fixed */
 #define MOV_MASK UINT64_C(0x00000000ffffffff)
 #define MOV_NUMBER UINT64_C(0x7802) /* always, not under a predicate */
 #define MOV_LANES UINT64_C(0xf00)
@@ -147,7 +149,7 @@ static int is_control(uint64_t word)
 /* A load of 64 bits from a place in bank 4 that a register says, with nothing added? */
 static int is_indexed(const uint8_t *at)
 {
-	return (get64(at) & INDEXED_MASK) == LDC_INDEXED &&
+	return (get64(at) & INDEXED_MASK) == LDC_INDEXED && INDEX(get64(at)) != NO_REGISTER &&
 	       (get64(at + 8) & LOAD_MASK_2) == LOAD_64;
 }
 
@@ -158,7 +160,7 @@ static int is_indexed(const uint8_t *at)
  */
 static int find_index(const uint8_t *code, size_t from, size_t at, uint32_t *place)
 {
-	uint32_t index = get64(code + at) >> 24 & 0xff;
+	uint32_t index = INDEX(get64(code + at));
 
 	for (unsigned n = 0; n < INDEX_BEFORE && at >= from + 16; n++) {
 		uint64_t word;
