@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# JobNvml=yes on a real GPU: what nvidia-smi, NVML and PyTorch say in a step and outside of it, and whether NCCL works with our NVML where there
+# are two GPUs.
+#
+# usage: nvml_gpu.sh BUILD OUT-FOLDER   (as root; PyTorch and nvidia-smi)
+#   BUILD   the build tree (make all)
+# Writes outside.json, inside.json, smi-*.txt and ranks-*.txt into OUT-FOLDER, prints a line for each thing that must be so; 150 s at most.
+# Exit status 1: something was not as it must be.
+set -uo pipefail
+[ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2; }
+here=$(dirname "$(realpath "$0")") build=$(realpath "$1")
+mkdir -p "$2" && out=$(realpath "$2") || exit 2
+tmp=$(mktemp -d)
+chmod 755 "$tmp"
+PATH=$build:$PATH
+end=$((SECONDS + 150))
+bad=0 daemon=
+trap '[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null; rm -rf "$tmp"' EXIT
+
+library() { # NAME: the file of the driver's that the loader finds, or one of the usual places'
+	local found place
+	found=$(ldconfig -p | sed -n "s/.*$1 (libc6,x86-64.* => //p" | head -1)
+	for place in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/local/nvidia/lib64; do
+		[ -n "$found" ] || [ ! -e "$place/$1" ] || found=$place/$1
+	done
+	echo "$found"
+}
+bounded() { # SECONDS COMMAND...
+	local left=$((end - SECONDS))
+	timeout -k 5 $(($1 < left ? $1 : left > 1 ? left : 1)) "${@:2}"
+}
+step() { bounded "$1" gpusharectl run --shares 20 --mem 8G --gpu "$2" -- "${@:3}"; }
+must() { # LABEL COMMAND...
+	if "${@:2}"; then echo "ok: $1"; else echo "FAIL: $1" && bad=1; fi
+}
+
+driver=$(library libcuda.so.1)
+NVML_FILE=$(library libnvidia-ml.so.1)
+[ -n "$driver" ] && [ -n "$NVML_FILE" ] || { echo "nvml_gpu.sh: there is no driver here"; exit 1; }
+export NVML_FILE GPUSHARE_SOCKET=$tmp/sock NCCL_NVLS_ENABLE=0 CUDA_DEVICE_ORDER=PCI_BUS_ID
+gpus=$(nvidia-smi -L | grep -c '^GPU')
+mapfile -t lines < <(for ((i = 0; i < gpus; i++)); do echo "Gpu=$i Memory=60G File=/dev/nvidia$i"; done)
+printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$out/gpushared.log" ReportToSlurm=no AllowLocal=yes JobNvml=yes \
+	"MemoryParameters=nvml=$NVML_FILE" "ShimDir=$build/src/device/shim/.libs" "Driver=$driver" "${lines[@]}" >"$tmp/conf"
+cp "$NVML_FILE" "$tmp/libnvidia-ml.so.1" # that of the driver, whatever is mounted
+export NVML_FILE=$tmp/libnvidia-ml.so.1
+gpushared --foreground --config "$tmp/conf" &
+daemon=$!
+for ((i = 0; i < 100; i++)); do
+	[ -e "$tmp/pid" ] && break
+	sleep 0.1
+done
+
+bounded 60 python3 "$here/nvml_look.py" 1024 >"$out/outside.json" 2>"$out/outside.err" || bad=1
+step 60 0 python3 "$here/nvml_look.py" 1024 >"$out/inside.json" 2>"$out/inside.err" || bad=1
+tail -n 3 "$out"/outside.err "$out"/inside.err
+cat "$out/outside.json" "$out/inside.json"
+holds() { # EXPRESSION of o (outside) and i (inside)
+	python3 -c 'import json, sys
+o, i = (json.load(open(f"{sys.argv[1]}/{n}.json")) for n in ("outside", "inside"))
+sys.exit(not eval(sys.argv[2]))' "$out" "$1"
+}
+must "a step's memory is its reservation, outside it is the GPU's" holds 'i["total"] == 8192 and o["total"] > 60000'
+must "what the step uses is counted" holds '1024 <= i["used"] <= 4096 and i["free"] == i["total"] - i["used"]'
+must "the step's own process is listed, and no other" holds 'len(i["processes"]) == 1 and i["processes"][0][0]'
+must "PyTorch says the same as NVML" holds 'i["torch"][1] == 8192 and i["filled"] == o["filled"] == 1024'
+must "every call succeeds" holds 'i["rc"] == 0 and o["rc"] == 0'
+must "no function of the driver's NVML is missing" holds 'not i["missing"]'
+
+smi() { # NAME ARGUMENT...
+	step 20 0 nvidia-smi "${@:2}" >"$out/smi-$1.txt" 2>&1
+}
+must "nvidia-smi" smi plain
+must "nvidia-smi shows the step's memory" grep -q '8192MiB' "$out/smi-plain.txt"
+must "nvidia-smi -q" smi query -q
+must "nvidia-smi topo -m" smi topo topo -m
+must "nvidia-smi pmon" smi pmon pmon -c 1
+must "nvidia-smi dmon" smi dmon dmon -c 1
+must "nvidia-smi -L" smi list -L
+cat "$out/smi-plain.txt" "$out/smi-list.txt"
+
+ranks() {
+	step 60 0 python3 "$here/nvml_ranks.py" 0 "$tmp/meeting" >"$out/ranks-0.txt" 2>&1 &
+	local first=$!
+	step 60 1 python3 "$here/nvml_ranks.py" 1 "$tmp/meeting" >"$out/ranks-1.txt" 2>&1
+	local rc=$?
+	wait "$first" || rc=1
+	tail -n 2 "$out/ranks-0.txt" "$out/ranks-1.txt"
+	return $rc
+}
+if [ "$gpus" -ge 2 ]; then
+	must "NCCL's sums on two GPUs, a step on each" ranks
+else
+	echo "one GPU: NCCL was not tried"
+fi
+exit $bad

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What NVML and PyTorch say of the GPU, in one line of JSON.
+
+usage: nvml_look.py MIB
+
+Fills MIB of the GPU through PyTorch first, so that there is something to be seen.  `missing` has the functions of the
+driver's NVML (NVML_FILE in the environment) that the library which this process loads does not export.
+"""
+import ctypes
+import json
+import os
+import subprocess
+import sys
+
+import torch
+
+
+class Memory(ctypes.Structure):
+    _fields_ = [("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong)]
+
+
+class Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class Process(ctypes.Structure):
+    _fields_ = [("pid", ctypes.c_uint), ("used", ctypes.c_ulonglong), ("gi", ctypes.c_uint), ("ci", ctypes.c_uint)]
+
+
+def exported(file):
+    lines = subprocess.run(["nm", "-D", "--defined-only", file], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1].split("@")[0] for line in lines.splitlines() if " T nvml" in line}
+
+
+def main():
+    filled = torch.ones(int(sys.argv[1]) << 20, dtype=torch.uint8, device="cuda")
+    said = {"torch": [n >> 20 for n in torch.cuda.mem_get_info()], "filled": int(filled.sum()) >> 20}
+    said["allocated"] = torch.cuda.memory_allocated() >> 20
+    try:
+        said["torch_used"] = torch.cuda.device_memory_used() >> 20
+        said["torch_utilization"] = torch.cuda.utilization()
+    except ModuleNotFoundError as error:
+        said["torch_used"] = str(error)
+    nvml = ctypes.CDLL("libnvidia-ml.so.1")
+    said["rc"] = nvml.nvmlInit_v2()
+    count, device, memory = ctypes.c_uint(), ctypes.c_void_p(), Memory()
+    nvml.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    uuid = ctypes.create_string_buffer(96)
+    properties = torch.cuda.get_device_properties(0)
+    said["rc"] |= nvml.nvmlDeviceGetHandleByUUID(f"GPU-{properties.uuid}".encode(), ctypes.byref(device))
+    said["rc"] |= nvml.nvmlDeviceGetUUID(device, uuid, 96)
+    said["rc"] |= nvml.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory))
+    use = Utilization()
+    said["rc"] |= nvml.nvmlDeviceGetUtilizationRates(device, ctypes.byref(use))
+    n, processes = ctypes.c_uint(64), (Process * 64)()
+    said["rc"] |= nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(n), processes)
+    said.update(count=count.value, total=memory.total >> 20, used=memory.used >> 20, free=memory.free >> 20, gpu=use.gpu)
+    said["processes"] = [[p.pid == os.getpid(), p.used >> 20] for p in processes[: n.value]]
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        loaded = {line.split()[-1] for line in maps if "libnvidia-ml" in line}
+    said["loaded"] = sorted(loaded)
+    said["missing"] = sorted(exported(os.environ["NVML_FILE"]) - set().union(*map(exported, loaded)))
+    print(json.dumps(said))
+
+
+main()
