@@ -394,6 +394,48 @@ static void test_a_refused_end(void **unused)
 	}
 }
 
+/* The driver takes the relaunch, but not what belongs behind it: the kernel is in the stream, and
+ * launched once more it would run its blocks twice. */
+static void test_a_refused_end_of_a_relaunch(void **unused)
+{
+	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
+
+	(void)unused;
+	gs_page_store(page->grant, 0);
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() == GS_GUARD_LEAVE);
+	*word() = GS_GUARD_LEAVE | 400;
+	end(slot, 400, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	fake_driver_fail("relaunch-end", CUDA_ERROR_OUT_OF_MEMORY);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_READY);
+	*word() += 100; /* as its blocks do */
+	forget_calls();
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	await_calls("relaunch-end");
+	assert_int_equal(*word(), 400 + RESIDENT + 100);
+	assert_int_equal(gs_page_load(slot->started), 1);
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	/* And the next one is a whole one again. */
+	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
+	ring();
+	EVENTUALLY(*word() & GS_GUARD_LEAVE);
+	end(slot, 600, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
+	ring();
+	await_calls("write-control-0 record-control await-relaunch batch relaunch-guarded "
+		    "relaunch-end");
+	assert_int_equal(sent()->guard.base, 600);
+	end(slot, LONG_GRID, GS_K_DONE);
+}
+
 int shim_guarded_launches(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +449,7 @@ int shim_guarded_launches(void)
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),
 		SHIM(test_a_refused_end),
+		SHIM(test_a_refused_end_of_a_relaunch),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -244,7 +244,7 @@ static int let_go(struct shim_session *s, struct gs_slot *slot)
 static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
 {
 	uint64_t done = gs_page_load(l->slot->done);
-	CUresult rc;
+	CUresult rc = CUDA_SUCCESS;
 
 	if (now < l->progress.retry_ns || enter_context(e, l->ctx) < 0)
 		return;
@@ -258,7 +258,10 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	}
 	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
-	rc = lift_limit(e, l, now);
+	if (l->as.guard.endless) /* the last try has left the kernel in the stream */
+		gs_page_store(l->slot->started, 1);
+	else
+		rc = lift_limit(e, l, now);
 	if (rc == CUDA_SUCCESS)
 		rc = shim_launch_variant(l, l->ctx->relaunch);
 	if (rc == CUDA_SUCCESS) {

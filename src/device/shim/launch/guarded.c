@@ -184,6 +184,22 @@ static void launch_watcher(struct shim_launch *l)
 		l->as.proxy = 0;
 }
 
+static CUresult launch_kernel(struct shim_launch *l, CUstream stream)
+{
+	uint8_t *seen = &l->ctx->guards->seen[l->index];
+	CUresult rc = CUDA_SUCCESS;
+
+	if (l->as.proxy)
+		launch_watcher(l);
+	if (*seen)
+		rc = REAL(cuMemsetD8Async)(word_of(l) + GS_GUARD_SEEN_AT, 0,
+					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
+	*seen = l->as.guard.group != 0;
+	return rc == CUDA_SUCCESS ? shim_launch_packed(l, l->as.dims.grid, stream) : rc;
+}
+
+/* If the driver takes the kernel and refuses the one at its end, the next try is of that one only:
+ * the kernel launched twice would run its blocks twice. */
 static CUresult launch(struct shim_launch *l, CUstream stream)
 {
 	struct shim_guards *g = l->ctx->guards;
@@ -191,19 +207,13 @@ static CUresult launch(struct shim_launch *l, CUstream stream)
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
 	uint32_t group = l->as.guard.group;
 	void *end[] = { &word, &slot, &done, &l->nt, &l->as.guard.unit, &group };
-	CUresult rc = CUDA_SUCCESS;
+	CUresult rc = l->as.guard.endless ? CUDA_SUCCESS : launch_kernel(l, stream);
 
-	if (l->as.proxy)
-		launch_watcher(l);
-	if (g->seen[l->index])
-		rc = REAL(cuMemsetD8Async)(word + GS_GUARD_SEEN_AT, 0,
-					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
-	g->seen[l->index] = group != 0;
-	if (rc == CUDA_SUCCESS)
-		rc = shim_launch_packed(l, l->as.dims.grid, stream);
-	if (rc == CUDA_SUCCESS)
-		rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0,
-					  stream, end, NULL);
+	if (rc != CUDA_SUCCESS)
+		return rc;
+	rc = REAL(cuLaunchKernel)(g->end, 1, 1, 1, group ? GS_GUARD_SEEN_COUNT : 1, 1, 1, 0, stream,
+				  end, NULL);
+	l->as.guard.endless = rc != CUDA_SUCCESS;
 	if (rc == CUDA_SUCCESS)
 		g->seen[l->index] = 0; /* the kernel at the end zeroes them */
 	return rc;

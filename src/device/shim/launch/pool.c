@@ -336,6 +336,7 @@ static struct shim_launch *try_take(void)
 		l->watch.done_ns = 0;
 		l->streams.in = NULL;
 		l->as.variant = NULL;
+		l->as.guard.endless = 0;
 		l->eviction.signalled_ns = 0;
 		l->eviction.signals = 0;
 		l->progress = (struct shim_progress) { 0 };

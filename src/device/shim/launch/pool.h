@@ -39,6 +39,8 @@ struct shim_guard {
 	uint32_t unit;  /* blocks that leave together */
 	uint32_t group; /* log2 of the number of units that are checked together */
 	uint32_t ends;  /* value of the control block's `done` when the launch has ended */
+	/* the kernel is in its stream, but the driver has refused what is launched behind it */
+	uint8_t endless;
 };
 
 /* How far a launch got when it was last on the GPU; used by the agent only. Times are ns. */
