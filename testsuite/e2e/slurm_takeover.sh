@@ -1,13 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two controllers: whichever takes over, no GPU with shares in use is given out whole, and jobs with shares are taken.
-# TAKEOVERS: so many, there and back (default 2); BOTH: both controllers killed so many times (default 1); CSV=FILE: a line for each of the two is added.
+# TAKEOVERS: so many, there and back (default 2); BOTH: both controllers killed so many times (default 1); SLOW: so many takeovers, there and
+# back, with a state directory in which each operation takes SLOW_MS (default 1, 200); CSV=FILE: a line for each of them is added.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_built gpushared .libs/slow_state.so
+SLOW_LIBRARY=$BUILD/.libs/slow_state.so # root's alone
 need_cluster
-[ -x "$BUILD/gpushared" ] || skip_all "gpushared was not built"
 unshare --uts --mount true 2>/dev/null || skip_all "a second host's name needs a UTS namespace of its own"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1}
+TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1} SLOW=${SLOW:-1} SLOW_MS=${SLOW_MS:-200}
 start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
 	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
@@ -19,8 +21,10 @@ MessageTimeout=5"
 sed "s,^SlurmctldPidFile=.*,SlurmctldPidFile=$D/run/backup.pid,; s,^SlurmctldLogFile=.*,SlurmctldLogFile=$D/log/backup.log," \
 	"$D/etc/slurm.conf" >"$D/etc/backup.conf"
 (cat /etc/hosts && echo 127.0.0.2 gs-backup) >"$D/etc/hosts"
+# What controllers are started with: where that file says so, their state directory is slow.
+slow=(env LD_PRELOAD="$SLOW_LIBRARY" SLOW_STATE="$D/state" SLOW_MS_FILE="$TMP/slow-ms")
 backup() { # timeout, for one that heeds no signal at the end
-	timeout -k 5 14400 unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
+	timeout -k 5 14400 "${slow[@]}" unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
 		sh "$D" >/dev/null 2>&1 </dev/null &
 	pids+=($!)
 	until_true 20 pings backup
@@ -100,11 +104,12 @@ judge() { # WHICH
 	[ -z "$one" ] || wait_over "$one"
 	[ -z "$more" ] || wait_over "$more"
 }
+patience=20
 # runs_with WHICH JOB GRES: a job that was submitted (none: it was refused) runs, with what it can have.
 runs_with() {
 	local has
 	[ -n "$2" ] || return
-	reaches "$2" RUNNING 20 >/dev/null || say "$1: $3 does not run: $(job_field "$2" JobState) $(job_field "$2" Reason)"
+	reaches "$2" RUNNING $patience >/dev/null || say "$1: $3 does not run: $(job_field "$2" JobState) $(job_field "$2" Reason)"
 	has=$(gres_of "$2")
 	[ "$has" != 'gpu:1(IDX:0)' ] || twice+=1
 	[ "$has" = "$3" ] || say "$1: $3 has $has"
@@ -127,7 +132,7 @@ primary_dies() {
 	dies "$(cat "$D/run/slurmctld.pid")"
 	rm -f "$D/run/slurmctld.pid"
 }
-primary_starts() { t 20 slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"; }
+primary_starts() { t 20 "${slow[@]}" slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"; }
 primary_returns() {
 	saved || say "round $round: the state is not written"
 	standing=$(grep -c 'running in background mode' "$D/log/backup.log")
@@ -223,6 +228,16 @@ campaign "a node is saved before it has registered" 1 saved_early >"$TMP/campaig
 right=$?
 cat "$TMP/campaign"
 check "a node was saved before it had registered: everything right" test $right = 0
+
+# Both controllers' files take long: the scheduler waits for slurmctld's locks while the state is read.
+echo "$SLOW_MS" >"$TMP/slow-ms"
+patience=70 # a job that a slow cycle of the scheduler has missed waits for the next one, a minute later
+campaign "takeovers there and back; each operation in the state directory takes $SLOW_MS ms" "$SLOW" there_and_back >"$TMP/campaign"
+right=$?
+cat "$TMP/campaign"
+rm "$TMP/slow-ms"
+check "with a slow state directory: everything right" test $right = 0
+
 cancelled() { t 10 scancel "$sharer" && reaches "$both" RUNNING; }
 check "when the sharer has ended both GPUs are given out" cancelled
 

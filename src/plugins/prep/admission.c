@@ -108,6 +108,13 @@ static void restore_shares(void)
 		select_g_reconfigure(); /* counts the running jobs' shares anew */
 }
 
+/* Those that are down or powered off register before they are used. */
+static int may_be_used(const node_record_t *node)
+{
+	return !IS_NODE_DOWN(node) && !IS_NODE_FUTURE(node) && !IS_NODE_POWERED_DOWN(node) &&
+	       !IS_NODE_POWERING_UP(node);
+}
+
 static int must_wait(const node_record_t *node)
 {
 	gres_node_state_t *ours = state_of(node, GRES_NAME);
@@ -115,9 +122,7 @@ static int must_wait(const node_record_t *node)
 	if (!ours || !ours->gres_cnt_config || ours->gres_cnt_found != NO_VAL64)
 		return 0;
 	assume_shares(ours);
-	/* Those that are down or powered off register before they are used. */
-	return !IS_NODE_DOWN(node) && !IS_NODE_FUTURE(node) && !IS_NODE_POWERED_DOWN(node) &&
-	       !IS_NODE_POWERING_UP(node);
+	return may_be_used(node);
 }
 
 static int wake_step(void *x, void *arg)
@@ -161,6 +166,15 @@ static void let_go(node_record_t *node)
 			;
 }
 
+static void make_wait(node_record_t *node)
+{
+	if (IS_NODE_NO_RESPOND(node))
+		return;
+	node->node_state |= NODE_STATE_NO_RESPOND;
+	bit_clear(avail_node_bitmap, node->index);
+	last_node_update = time(NULL);
+}
+
 /* 1 while the node must be held back; *held: it is, by us. */
 static int keep_back(node_record_t *node, char *held)
 {
@@ -171,11 +185,7 @@ static int keep_back(node_record_t *node, char *held)
 		return 0;
 	}
 	*held = 1;
-	if (!IS_NODE_NO_RESPOND(node)) {
-		node->node_state |= NODE_STATE_NO_RESPOND;
-		bit_clear(avail_node_bitmap, node->index);
-		last_node_update = time(NULL);
-	}
+	make_wait(node);
 	return 1;
 }
 
@@ -203,29 +213,61 @@ static void request_to_register(const char *held_nodes)
 	agent_queue_request(request);
 }
 
+/* By their places in the table: which nodes we hold back. */
+static char *held_nodes;
+
 /*
- * How many nodes are held back; -1: slurmctld has not recovered its state yet.
- * A reconfiguration or a takeover may change the nodes' number; those that
- * still must wait are found again.
+ * Is there a table? It is filled under the lock, with all that belongs to it. A reconfiguration or
+ * a takeover may change the nodes' number; those that still must wait are found again.
  */
-static int inspect(void)
+static int have_nodes(void)
 {
 	static int known;
-	static char *held_nodes;
+
+	if (node_record_count <= 0 || !avail_node_bitmap)
+		return 0;
+	if (known != node_record_count) {
+		xfree(held_nodes);
+		known = node_record_count;
+		held_nodes = xcalloc((size_t)known, 1);
+	}
+	return 1;
+}
+
+/*
+ * Where it takes long to read the state, the scheduler waits for slurmctld's locks by then, and
+ * would give GPUs away before anybody else has a lock.  It waits for the configuration's, which is
+ * released last: whoever waits for the others alone comes before it.
+ */
+static void make_wait_first(void)
+{
+	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = WRITE_LOCK };
+
+	lock_slurmctld(locks);
+	for (int i = 0; have_nodes() && i < node_record_count; i++) {
+		node_record_t *node = node_record_table_ptr[i];
+
+		if (!node || (!must_wait(node) && !(has_lost_shares(node) && may_be_used(node))))
+			continue;
+		held_nodes[i] = 1;
+		make_wait(node);
+	}
+	unlock_slurmctld(locks);
+}
+
+/* How many nodes are held back; -1: slurmctld has not recovered its state yet. */
+static int inspect(void)
+{
 	static time_t requested;
 	slurmctld_lock_t locks = {
 		.conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK, .part = READ_LOCK
 	};
 	int held = -1;
 
+	if (shared)
+		make_wait_first();
 	lock_slurmctld(locks);
-	/* The table is filled under the lock, with all that belongs to it. */
-	if (node_record_count > 0 && avail_node_bitmap) {
-		if (known != node_record_count) {
-			xfree(held_nodes);
-			known = node_record_count;
-			held_nodes = xcalloc((size_t)known, 1);
-		}
+	if (have_nodes()) {
 		held = 0;
 		gs_ended_take();
 		if (shared)
