@@ -91,6 +91,12 @@ slowdown() {
 }
 check "quickstart's table: the time with the GPU, the waiting, both, and the slowdown that follows" slowdown
 
+unserved() {
+	sed -i 's/"active_ms": 200, "waiting_ms": 0, "turnaround_ms": 200, "ntt": 1,/"active_ms": 0, "waiting_ms": 200, "turnaround_ms": 200, "ntt": null,/' "$TMP/jobs/report.json"
+	"$SRC/contrib/quickstart-table" "$TMP/jobs" | tee /dev/stderr | grep -E '^ *2 +high +0 +200 +200 +- +0 +3 +yes$'
+}
+check "none of a job that never had the GPU" unserved
+
 check "gpushared stops" stop_daemon
 
 # --- which GPU a program of run computes on ---

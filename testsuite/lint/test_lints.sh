@@ -216,6 +216,10 @@ test_links() {
 	put README.md '[a](doc/a.md)'
 	put doc/a.md '[there](../README.md)'
 	good
+	put doc/Makemodule.am 'nobase_dist_doc_DATA = README.md doc/a.md doc/a.png'
+	put doc/a.png 'bytes [like](nowhere.md)'
+	good
+	put doc/Makemodule.am 'nobase_dist_doc_DATA = README.md doc/a.md'
 	put README.md '[a](a.md)'
 	bad "README.md:1: the link to a.md leads to nothing"
 	put README.md 'In doc/a.md.'
