@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mount_cost BEGUN SECONDS: what a program that launches kernels one after the other sees of the
- * library that it has for a driver.
+ * mount_cost BEGUN: what a program that launches kernels one after the other sees of the library
+ * that it has for a driver.
  *
  * BEGUN is CLOCK_MONOTONIC in ns from before the program was started.  Prints the milliseconds from
- * there to the first kernel's result, the microseconds of a launch (the median of batches, over so
- * many seconds), and "shim" or "driver" after what is mapped into the process.  Exit status 1: the
- * result is wrong, or the driver failed.
+ * there to the first kernel's result; for each line of standard input the microseconds of a launch
+ * in a batch; and at its end "shim" or "driver" after what is mapped into the process.  Its thread
+ * keeps to the last of its processors after the first result, as the one beside which it is timed.
+ * Exit status 1: a result is wrong, or the driver failed.
  */
+#define _GNU_SOURCE
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +19,8 @@
 
 #include "cuda.h"
 
-#define BATCH 1000
-#define BATCHES_MAX 10000
+#define WARM 200
+#define BATCH 2000
 
 static const char kernel_text[] = ".version 6.4\n"
 				  ".target sm_75\n"
@@ -86,31 +89,34 @@ static void begin(void)
 	launch();
 }
 
-static int by_size(const void *a, const void *b)
+/* The time of a launch in us, behind some that are not timed: another process has had the GPU. */
+static double batch(void)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	double from;
 
-	return (x > y) - (x < y);
+	for (int i = 0; i < WARM; i++)
+		launch();
+	check(cuCtxSynchronize(), "synchronize");
+	from = now_ns();
+	for (int i = 0; i < BATCH; i++)
+		launch();
+	check(cuCtxSynchronize(), "synchronize");
+	return (now_ns() - from) / 1e3 / BATCH;
 }
 
-/* The batches' launches; the time of one in us, the median. */
-static double launches(double seconds, uint32_t *count)
+static void keep_to_one_processor(void)
 {
-	static double took[BATCHES_MAX];
-	double end = now_ns() + seconds * 1e9;
-	size_t n = 0;
+	cpu_set_t all, one;
 
-	do {
-		double from = now_ns();
-
-		for (int i = 0; i < BATCH; i++)
-			launch();
-		check(cuCtxSynchronize(), "synchronize");
-		took[n++] = (now_ns() - from) / 1e3 / BATCH;
-		*count += BATCH;
-	} while (n < BATCHES_MAX && now_ns() < end);
-	qsort(took, n, sizeof(took[0]), by_size);
-	return took[n / 2];
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &all)) {
+			CPU_ZERO(&one);
+			CPU_SET(i, &one);
+		}
+	sched_setaffinity(0, sizeof(one), &one);
 }
 
 /* Under the shim the driver's own file is mapped from the folder where the mounts have put it. */
@@ -131,23 +137,28 @@ static const char *library(void)
 int main(int argc, char **argv)
 {
 	uint32_t launched = 1;
-	double first_ms, us;
+	char line[16];
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: mount_cost BEGUN SECONDS\n");
+	if (argc != 2) {
+		fprintf(stderr, "usage: mount_cost BEGUN\n");
 		return 2;
 	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	begin();
 	if (result() != 1) {
 		fprintf(stderr, "mount_cost: the first result is wrong\n");
 		return 1;
 	}
-	first_ms = (now_ns() - strtod(argv[1], NULL)) / 1e6;
-	us = launches(strtod(argv[2], NULL), &launched);
+	printf("%.4f\n", (now_ns() - strtod(argv[1], NULL)) / 1e6);
+	keep_to_one_processor();
+	while (fgets(line, sizeof(line), stdin)) {
+		printf("%.5f\n", batch());
+		launched += WARM + BATCH;
+	}
 	if (result() != launched) {
 		fprintf(stderr, "mount_cost: the last result is wrong\n");
 		return 1;
 	}
-	printf("%.4f %.5f %s\n", first_ms, us, library());
+	puts(library());
 	return 0;
 }

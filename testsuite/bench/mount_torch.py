@@ -1,52 +1,62 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A small PyTorch program whose GPU waits for its launches.
 
-usage: mount_torch.py SECONDS
-
-Prints `there` once PyTorch is imported, which opens no driver, and begins when it reads a line.  Then it prints the
-milliseconds to its first result, the microseconds of an operation (the median of batches, over SECONDS), and `shim` or
-`driver` after what is mapped into the process.
+For a line of standard input each, it opens the driver, as importing PyTorch would, and prints the milliseconds that this took;
+imports PyTorch and prints `there`; and prints the milliseconds to its first result.  Then for each line it prints the
+microseconds of an operation in a batch, and at the end `shim` or `driver` after what is mapped into the process.  Its main
+thread keeps to the last of its processors after the first result, as the one beside which it is timed.
 """
+import ctypes
+import os
 import sys
 import time
 
-import torch
-
-BATCH = 500
+WARM, BATCH = 50, 500
 
 
-def mapped():
+def ms_since(begin):
+    return (time.perf_counter() - begin) * 1e3
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def mapped_library():
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        return [line for line in maps if "libcuda.so" in line]
+        return "shim" if any("/job/real/" in line for line in maps) else "driver"
 
 
 def main():
-    seconds = float(sys.argv[1])
-    early = mapped()
-    print("there", flush=True)
     sys.stdin.readline()
     begin = time.perf_counter()
-    ones = torch.ones(64, 64, device="cuda")
-    if (ones @ ones).sum().item() != 64.0 ** 3:
-        sys.exit("mount_torch: the first result is wrong")
-    first = (time.perf_counter() - begin) * 1e3
-    if early:
-        print("mount_torch: importing PyTorch has opened the driver: what that takes is not measured", file=sys.stderr)
+    ctypes.CDLL("libcuda.so.1")
+    say(f"{ms_since(begin):.4f}")
+    sys.stdin.readline()
+    import torch  # pylint: disable=import-outside-toplevel
+
+    say("there")
+    sys.stdin.readline()
+    begin = time.perf_counter()
     x = torch.zeros(64, device="cuda")
-    took, count = [], 0
-    end = time.perf_counter() + seconds
-    while not took or time.perf_counter() < end:
+    if x[0].item() != 0:
+        sys.exit("mount_torch: the first result is wrong")
+    say(f"{ms_since(begin):.4f}")
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    count = 0
+    for _ in sys.stdin:
+        for _ in range(WARM):
+            x.add_(1)
+        torch.cuda.synchronize()
         begin = time.perf_counter()
         for _ in range(BATCH):
             x.add_(1)
         torch.cuda.synchronize()
-        took.append((time.perf_counter() - begin) * 1e6 / BATCH)
-        count += BATCH
-    if x[0].item() != min(count, 1 << 24):  # a float counts no further by ones
+        say(f"{ms_since(begin) * 1e3 / BATCH:.5f}")
+        count += WARM + BATCH
+    if x[0].item() != count:  # exact as a float up to 16 million
         sys.exit("mount_torch: the last result is wrong")
-    took.sort()
-    kind = "shim" if any("/job/real/" in line for line in mapped()) else "driver"
-    print(f"{first:.4f} {took[len(took) // 2]:.5f} {kind}", flush=True)
+    say(mapped_library())
 
 
 main()

@@ -5,7 +5,7 @@
 #
 # usage: past_gpu.sh BUILD OUT-FOLDER [DRIVER]   (as root; a C compiler, PyTorch and nvcc)
 #   BUILD   the build tree (make all); DRIVER the libcuda.so.1 (default: the system's)
-# environment: PAIRS=11; COST=c (not PyTorch's, too); EMULATED=yes: over BUILD's emulated device and a fake NVML, without PyTorch and nvcc
+# environment: PAIRS=11, TURNS=40 (of each); COST=c (not PyTorch's, too); EMULATED=yes: over BUILD's emulated device and a fake NVML, without PyTorch and nvcc
 # Writes past.csv (a line for each way) and mount-shim.csv (a line for each process timed) into OUT-FOLDER, prints a table; 200 seconds at most.
 #
 # Outcomes of a way: managed (a client of gpushared, held to its step's memory), told (it gets nothing of the GPU, and says why), seen (past the shim,
@@ -102,7 +102,7 @@ int main(int argc, char **argv)
 		;
 }
 END
-cat >"$tmp/load_torch.py" <<'END'
+cat >"$tmp/allocate.py" <<'END'
 import os, sys, torch
 total = torch.cuda.mem_get_info()[1]
 try:
@@ -234,7 +234,7 @@ ways_past() {
 	way managed "conda's folder with a link" env LD_LIBRARY_PATH="$tmp/linked/lib" CONDA_PREFIX="$tmp/linked" "$b/plain" $ask
 	if [ -z "$emulated" ]; then
 		way managed "nvcc with the static runtime and LD_LIBRARY_PATH overwritten" env LD_LIBRARY_PATH="$folder" "$b/runtime" $ask
-		way managed "PyTorch with LD_LIBRARY_PATH overwritten" env LD_LIBRARY_PATH="$folder" python3 "$tmp/load_torch.py" $ask
+		way managed "PyTorch with LD_LIBRARY_PATH overwritten" env LD_LIBRARY_PATH="$folder" python3 "$tmp/allocate.py" $ask
 	fi
 	way seen "conda's folder with a copy of the driver" env LD_LIBRARY_PATH="$tmp/conda/lib" CONDA_PREFIX="$tmp/conda" "$b/plain" $ask
 	way seen "dlopen of a copy of the driver" env -i "$b/rpath" $ask "$tmp/conda/lib/libcuda.so.1"
@@ -320,7 +320,7 @@ torch=()
 if [ -z "$emulated" ] && [[ ${COST:-c torch} = *torch* ]]; then
 	python3 -c 'import torch' 2>/dev/null && torch=("$here/mount_torch.py") || say_failed "no PyTorch: its cost is not measured"
 fi
-timeout -k 2 $((190 - SECONDS)) python3 "$here/mount_cost.py" "$out/mount-shim.csv" "${PAIRS:-11}" 0.5 $((175 - SECONDS)) $$ "$bound" "$b/mount_cost" "${torch[@]}" \
+timeout -k 2 $((190 - SECONDS)) python3 "$here/mount_cost.py" "$out/mount-shim.csv" "${PAIRS:-11}" "${TURNS:-40}" $((175 - SECONDS)) $$ "$bound" "$b/mount_cost" "${torch[@]}" \
 	>"$tmp/cost" 2>&1
 rc=$?
 # Times on the emulated device say nothing.
