@@ -8,6 +8,20 @@
 
 #define GRANT_NAP_NS (100ull * 1000 * 1000)
 
+/* Puts back to READY a slot that has just been moved to RUNNING. The daemon may change it to
+ * TOEVICT and back meanwhile, so neither move is sure to succeed at its first try. */
+static void give_back(struct gs_slot *slot)
+{
+	uint32_t state;
+
+	do {
+		if (gs_slot_move(slot, GS_K_RUNNING, GS_K_READY) ||
+		    gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY))
+			return;
+		state = gs_page_load(slot->state);
+	} while (state == GS_K_RUNNING || state == GS_K_TOEVICT);
+}
+
 /* The daemon takes the time slice back first and then reads the slots; the client writes the slot
  * first and then reads the time slice. So at least one of them notices the other. */
 int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t from)
@@ -16,8 +30,7 @@ int shim_run_with_grant(struct gs_page *page, struct gs_slot *slot, uint32_t fro
 		return 0;
 	if (atomic_load(&page->grant))
 		return 1;
-	if (!gs_slot_move(slot, GS_K_RUNNING, GS_K_READY))
-		gs_slot_move(slot, GS_K_TOEVICT, GS_K_READY);
+	give_back(slot);
 	return 0;
 }
 
