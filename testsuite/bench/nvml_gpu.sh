@@ -52,8 +52,8 @@ for ((i = 0; i < 100; i++)); do
 	sleep 0.1
 done
 
-bounded 60 python3 "$here/nvml_look.py" 1024 >"$out/outside.json" 2>"$out/outside.err" || bad=1
-step 60 0 python3 "$here/nvml_look.py" 1024 >"$out/inside.json" 2>"$out/inside.err" || bad=1
+bounded 60 python3 "$here/nvml_says.py" 1024 >"$out/outside.json" 2>"$out/outside.err" || bad=1
+step 60 0 python3 "$here/nvml_says.py" 1024 >"$out/inside.json" 2>"$out/inside.err" || bad=1
 tail -n 3 "$out"/outside.err "$out"/inside.err
 cat "$out/outside.json" "$out/inside.json"
 holds() { # EXPRESSION of o (outside) and i (inside)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What NVML and PyTorch say of the GPU, in one line of JSON.
 
-usage: nvml_look.py MIB
+usage: nvml_says.py MIB
 
 Fills MIB of the GPU through PyTorch first, so that there is something to be seen.  `missing` has the functions of the
 driver's NVML (NVML_FILE in the environment) that the library which this process loads does not export.
