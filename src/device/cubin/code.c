@@ -26,7 +26,7 @@
 #define LOAD_MASK_2 UINT64_C(0x1ffffffffff)
 #define LOAD_64 UINT64_C(0xa00)
 
-/* LDC.64 from the place in bank 4 that a register says, and the register of its index's MOV. */
+/* LDC.64 from bank 4 at the offset in a register, and the MOV that sets that register. */
 #define INDEXED_MASK UINT64_C(0xffffffff00000fff)
 #define LDC_INDEXED UINT64_C(0x0100000000000b82)
 #define INDEX(word) ((uint32_t)((word) >> 24 & 0xff))
@@ -58,7 +58,7 @@
 #define STORE_LOCAL 0x187u
 #define STORE_SHARED 0x188u
 #define WRITTEN_MAX 256u /* by what is not one of these */
-/* What changes where the code goes on. */
+/* Jumps, calls and exits. */
 #define CONTROL_MASK 0x1e0u
 #define CONTROL 0x140u
 #define BSSY 0x145u
@@ -106,7 +106,7 @@ uint32_t cubin_code_uses(const uint8_t *code, size_t size)
 	return all;
 }
 
-/* Of the registers from the first one that it names on, so many may an instruction write. */
+/* How many registers, from the first one that it names on, an instruction may write. */
 static unsigned registers_written(uint64_t word)
 {
 	switch (word & OPERATION_ONLY) {
@@ -217,7 +217,7 @@ static size_t jumps_to(const uint8_t *code, size_t at)
 	return at + 16 + (size_t)(by * 4);
 }
 
-/* Does a jump to `to` miss the index of a load that follows? */
+/* Does a jump to `to` skip the MOV that sets the index of a load behind it? */
 static int misses_index(const uint8_t *code, size_t size, size_t to)
 {
 	uint32_t place;

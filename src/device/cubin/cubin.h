@@ -84,7 +84,8 @@ uint32_t cubin_kernels(const struct cubin *c); /* how many */
 #define CUBIN_USES_PDL 1u         /* instructions of programmatic dependent launch */
 #define CUBIN_USES_COOPERATIVE 2u /* what only a cooperative launch sets up */
 #define CUBIN_USES_VARIABLES 4u   /* constant banks 3 or 4: the module's variables */
-#define CUBIN_USES_CONSTANTS 8u   /* the same, but only what a copy is as good of */
+#define CUBIN_USES_CONSTANTS \
+	8u /* the same, but only constants that a copy can replace, and the driver's functions */
 
 struct cubin_kernel {
 	const char *name;         /* inside the image */

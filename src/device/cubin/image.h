@@ -36,14 +36,14 @@ void cubin_facts(const struct cubin *c, uint32_t i, struct cubin_kernel *k, stru
 /* What code uses, as CUBIN_USES_... */
 uint32_t cubin_code_uses(const uint8_t *code, size_t size);
 /*
- * The next instruction from *at on, 0 at first, that reads constant bank 3 or 4.  1: it loads an
- * address from *place in bank 4; -1: it does anything else, or it is not known from which place;
- * 0: there is none.
+ * Finds the next instruction at or after *at, which is 0 at first, that reads constant bank 3 or 4.
+ * 1: it loads the address in *place of bank 4; -1: it does anything else, or its place is not
+ * known; 0: there is none.
  */
 int cubin_code_next_address(const uint8_t *code, size_t size, size_t *at, uint32_t *place);
 /*
- * Might the code jump to between the number of such a place and the load that has it in a
- * register?  Then what cubin_code_next_address() says does not hold.
+ * Can a jump land between the MOV that sets an index and the load that uses it?  Then a place that
+ * cubin_code_next_address() found is not certain.
  */
 int cubin_code_jumps_between(const uint8_t *code, size_t size);
 
@@ -52,8 +52,8 @@ int cubin_code_jumps_between(const uint8_t *code, size_t size);
 int cubin_is_drivers(const struct cubin_elf *e, uint32_t symbol);
 /*
  * Does the code take nothing else from constant banks 3 and 4 than the addresses of the driver's
- * functions and of what a copy is as good of: CUDA's own mathematical tables (tables.def) and
- * strings?  taken[symbol] becomes 1 for each; it may be NULL.
+ * functions and of constants that a copy can replace: CUDA's own mathematical tables (tables.def)
+ * and strings?  taken[symbol] becomes 1 for each; it may be NULL.
  */
 int cubin_takes_constants_only(const struct cubin_elf *e, const uint8_t *code, size_t size,
 			       uint8_t *taken);

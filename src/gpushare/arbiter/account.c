@@ -153,8 +153,8 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 }
 
 /*
- * The trace shows as waiting what counts as waiting (charge()): also a client that the scheduler
- * does not ask for, since all that it has on the GPU cannot leave.
+ * The trace shows as waiting what counts as waiting (gs_gpu_client_charge()): also a client that is
+ * no task of the scheduler, since all that it has on the GPU cannot leave.
  */
 static void trace_wait(struct gs_gpu_client *t, uint64_t now)
 {

@@ -173,8 +173,8 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 }
 
 /*
- * Is it no use for an equal to wait until the kernels of this client have left? Under MPS an equal
- * waits only for kernels that leave at once, because there are no time slices that it would save.
+ * Are this client's kernels too slow to leave for an equal to take turns with it? Under MPS the
+ * bound is leave_most_ns itself, since turns save no time slices there.
  */
 static int lasts(const struct gs_gpu_client *t, uint64_t now)
 {
@@ -184,8 +184,8 @@ static int lasts(const struct gs_gpu_client *t, uint64_t now)
 	       (t->found.lasting_live || now < t->holder_state.lasts_until);
 }
 
-/* Do the equals of this client share the GPU? They do if several have something to do and one of
- * them has kernels that cannot leave. */
+/* Do the equals of this client share the GPU? They do if several have something to do and the
+ * kernels of one of them are too slow to leave for turns. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	unsigned equals = 0, staying = 0;
@@ -202,9 +202,9 @@ static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of
 
 /*
  * May this client have the time slice beside `of` until further notice? Only if it is more urgent
- * than `of` or an equal, and `of` has kernels that cannot leave, for which this client would not
- * wait; or if it is an equal that wants the GPU while the equals share it (`together`). It then
- * launches without asking; the frequent polls find what it does.
+ * and `of` has kernels that it does not wait for, or if it is an equal that wants the GPU while the
+ * equals share it (`together`). It then launches without asking; the frequent polls find what it
+ * does.
  */
 static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client *of, int together,
 		      uint64_t now)

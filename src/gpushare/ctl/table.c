@@ -181,7 +181,7 @@ static void put(FILE *out, const struct column *column, char *cell, int last)
 	size_t width = column->width, has;
 
 	if (gs_text_width(cell) > width && column->pick->column->kind == GS_KIND_KERNEL)
-		gs_kernel_name_shorten(cell, width); /* of a width that --format gives */
+		gs_kernel_name_shorten(cell, width); /* only where --format fixed the width */
 	has = gs_text_width(cell);
 	if (column->figure)
 		for (size_t i = has; i < width; i++)

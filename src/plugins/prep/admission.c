@@ -236,8 +236,8 @@ static int have_nodes(void)
 
 /*
  * Where it takes long to read the state, the scheduler waits for slurmctld's locks by then, and
- * would give GPUs away before anybody else has a lock.  It waits for the configuration's, which is
- * released last: whoever waits for the others alone comes before it.
+ * would give GPUs away before anybody else has a lock.  It waits for the configuration lock, which
+ * is released last, so a thread that takes only the others gets in before it.
  */
 static void make_wait_first(void)
 {

@@ -134,9 +134,9 @@ static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint6
 }
 
 /*
- * The launch became RUNNING again before it had started. If the GPU was faster, the kernel leaves
- * and is relaunched. Where an order must stand, it is not lifted here, since the kernel may begin
- * at any moment: lift_orders_behind() has done it, or else the kernel starts only to leave.
+ * The launch became RUNNING again before it had started. If the kernel has begun meanwhile, it
+ * leaves and is relaunched. An order that must stand is not lifted here, since the kernel may begin
+ * at any moment: either lift_orders_behind() has lifted it, or the kernel starts only to leave.
  */
 static void call_back(struct shim_evictor *e, struct shim_launch *l)
 {
@@ -146,7 +146,8 @@ static void call_back(struct shim_evictor *e, struct shim_launch *l)
 	l->eviction.signals = 0;
 }
 
-/* Is l in the stream of `first`, which has left, and so cannot begin before that is relaunched? */
+/* Is l queued behind `first` in its stream? Then it cannot begin before `first`, which has left, is
+ * relaunched. */
 static int is_behind(const struct shim_launch *l, const struct shim_launch *first)
 {
 	uint32_t state = gs_page_load(l->slot->state);

@@ -198,8 +198,8 @@ static CUresult launch_kernel(struct shim_launch *l, CUstream stream)
 	return rc == CUDA_SUCCESS ? shim_launch_packed(l, l->as.dims.grid, stream) : rc;
 }
 
-/* If the driver takes the kernel and refuses the one at its end, the next try is of that one only:
- * the kernel launched twice would run its blocks twice. */
+/* If the driver takes the kernel and refuses the one at its end, a relaunch tries only that one
+ * again: the kernel launched twice would run its blocks twice. */
 static CUresult launch(struct shim_launch *l, CUstream stream)
 {
 	struct shim_guards *g = l->ctx->guards;

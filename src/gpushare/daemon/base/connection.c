@@ -368,7 +368,7 @@ void gs_connection_watch_process(struct gs_connection *conn)
 	if (fd < 0)
 		return;
 	if (!gs_proc_alive(conn->pid, conn->start)) {
-		close(fd); /* another process has the number by now */
+		close(fd); /* it has ended; another may have its number */
 		return;
 	}
 	conn->ended = gs_event_new(conn->d->base, fd, EV_READ, on_ended, conn);

@@ -71,7 +71,7 @@ int gs_proc_read_connected(int sock, pid_t pid, struct gs_proc *proc)
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &connected.fd, &size) < 0)
 		return errno == ENOPROTOOPT ? gs_proc_read(pid, proc) : -1;
-	/* It is alive after its number was read, so nobody else has had the number before. */
+	/* If it is still alive after its start time was read, the number was its own then. */
 	rc = gs_proc_read(pid, proc);
 	if (poll(&connected, 1, 0) != 0)
 		rc = -1;

@@ -24,8 +24,8 @@ int gs_proc_read_at(const char *root, pid_t pid, struct gs_proc *proc);
 
 /*
  * The same of the process that connected `sock`, a Unix socket, whose number SO_PEERCRED has as
- * `pid`. Returns -1 also if that process has ended and another one has its number by now; before
- * Linux 6.5, which cannot tell, the other one is read.
+ * `pid`. Returns -1 also if that process has ended. Linux before 6.5 cannot tell: there
+ * another process that has got its number is read.
  */
 int gs_proc_read_connected(int sock, pid_t pid, struct gs_proc *proc);
 
