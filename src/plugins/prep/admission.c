@@ -237,11 +237,12 @@ static int have_nodes(void)
 /*
  * Where it takes long to read the state, the scheduler waits for slurmctld's locks by then, and
  * would give GPUs away before anybody else has a lock.  It waits for the configuration lock, which
- * is released last, so a thread that takes only the others gets in before it.
+ * is released last, and then wants to write the jobs.  The lock of the jobs goes to those who wait
+ * to read them as soon as it is released, so a thread that waits for that gets in before it.
  */
 static void make_wait_first(void)
 {
-	slurmctld_lock_t locks = { .job = WRITE_LOCK, .node = WRITE_LOCK };
+	slurmctld_lock_t locks = { .job = READ_LOCK, .node = WRITE_LOCK };
 
 	lock_slurmctld(locks);
 	for (int i = 0; have_nodes() && i < node_record_count; i++) {
