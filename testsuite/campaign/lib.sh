@@ -21,6 +21,14 @@ cannot() {
 	exit 77
 }
 
+# need PROGRAM...: of the build tree.
+need() {
+	local program
+	for program in "$@"; do
+		[ -x "$BUILD/$program" ] || cannot "$program was not built: make check TESTS= builds it"
+	done
+}
+
 # measured VALUE: of this trial.
 measured() {
 	if [ "$row_worst" = - ] || awk -v a="$1" -v b="$row_worst" 'BEGIN { exit !(a > b) }'; then row_worst=$1; fi
