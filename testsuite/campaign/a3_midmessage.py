@@ -23,8 +23,8 @@ def trial(seed, rng):
         while not over.is_set():
             times.append(raw_client.round_trip(connection))
             over.wait(0.0005)
-    prober = threading.Thread(target=probe)
-    prober.start()
+    asker = threading.Thread(target=probe)
+    asker.start()
     try:
         how = HOW[seed % len(HOW)]
         victim = Step([sys.executable, "-I", "-S", "-B", os.path.join(raw_client.HERE, "raw_client.py"), "flood", how, "%.4f" % rng.uniform(0, 0.05)])
@@ -33,7 +33,7 @@ def trial(seed, rng):
         daemon.as_before()
     finally:
         over.set()
-        prober.join()
+        asker.join()
     expect_within(times and max(times) < STALL_S, "a round trip took %.3f s" % max(times, default=-1))
     beside.extend(times)
     return max(times) * 1000

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ends PLACE WAY US: a program that ends itself in a place where programs rarely do, while kernels are out
- * (row A5 of the campaign).
+ * ends PLACE WAY US: a program that ends itself in a place where programs rarely do, while kernels
+ * are out (row A5 of the campaign).
  *
- * PLACE: main, hostfunc, callback, thread, signal (which comes US microseconds after the first launch, and
- * again), atexit, destructor, dlclose (main, when the driver's library has been opened and closed again).
- * WAY: exit (status 3), _exit (4), abort (134).  At atexit and destructor the way is what ends main, and the
- * handler still calls the driver.
+ * PLACE: main, hostfunc, callback, thread, signal (which comes US microseconds after the first
+ * launch, and again), atexit, destructor, dlclose (main, when the driver's library has been opened
+ * and closed again). WAY: exit (status 3), _exit (4), abort (134).  At atexit and destructor the
+ * way is what ends main, and the handler still calls the driver.
  */
 #define _GNU_SOURCE
 #include <cuda.h>

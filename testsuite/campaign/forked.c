@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forked WAY MS: with kernels out it forks a child that lives for MS milliseconds, and is killed (row A4 of the
- * campaign).  The child's number is its line of output.
+ * forked WAY MS: with kernels out it forks a child that lives for MS milliseconds, and is killed
+ * (row A4 of the campaign).  The child's number is its line of output.
  *
- * WAY: sleep (the child has copies of all that the parent had open), exec (what is not closed at exec), cuda (the
- * child calls the driver, which may refuse everything: the parent's context is not its own), start (the child
- * runs this program anew, with a kernel of its own, and says whether that was right).
+ * WAY: sleep (the child has copies of all that the parent had open), exec (what is not closed at
+ * exec), cuda (the child calls the driver, which may refuse everything: the parent's context is not
+ * its own), start (the child runs this program anew, with a kernel of its own, and says whether
+ * that was right).
  */
 #define _GNU_SOURCE
 #include <cuda.h>
