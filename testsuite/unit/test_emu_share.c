@@ -314,7 +314,7 @@ static void hostile_file(void **state)
 	unlink(path);
 }
 
-/* A forked child has no device, and its life does not keep the parent's place. */
+/* A forked child has no device, cannot get one, and its life does not keep the parent's place. */
 static void forker(int in, int out)
 {
 	CUdeviceptr p;
@@ -326,7 +326,9 @@ static void forker(int in, int out)
 	pid = fork();
 	if (!pid) {
 		alarm(20);
-		if (cuDeviceGetCount(&n) != CUDA_ERROR_NOT_INITIALIZED)
+		if (cuDeviceGetCount(&n) != CUDA_ERROR_NOT_INITIALIZED ||
+		    cuInit(0) != CUDA_ERROR_NOT_INITIALIZED ||
+		    cuCtxSynchronize() != CUDA_ERROR_NOT_INITIALIZED)
 			_exit(7);
 		say(out, 'c');
 		hear(in);

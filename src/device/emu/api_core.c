@@ -12,10 +12,14 @@
 
 /*
  * A forked child has none of the device's threads: it must not use the device, and must not keep
- * the parent's place in the device file alive.
+ * the parent's place in the device file alive. As with NVIDIA's driver it cannot begin anew either:
+ * the context that its thread has is the parent's, whose kernels would never end here.
  */
+static int is_forked;
+
 static void forked(void)
 {
+	is_forked = 1;
 	emu_device_forked(emu.dev);
 	memset(&emu, 0, sizeof(emu));
 	pthread_mutex_init(&emu.mutex, NULL);
@@ -37,6 +41,8 @@ CUresult CUDAAPI cuInit(unsigned int flags)
 
 	if (flags)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (is_forked)
+		return CUDA_ERROR_NOT_INITIALIZED;
 	pthread_mutex_lock(&emu.mutex);
 	if (!emu.ready) {
 		emu.dev = emu_device_open(&err);
