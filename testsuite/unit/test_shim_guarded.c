@@ -375,8 +375,8 @@ static void test_clusters_and_groups(void **unused)
 	variant->by_cluster = variant->group = 0;
 }
 
-/* The driver takes the kernel and refuses what belongs behind it: the program has its error, and the
- * slot stays taken until the kernel has ended. The next one is right. */
+/* The driver takes the kernel and refuses what belongs behind it: the program has its error, and
+ * the slot stays taken until the kernel has ended. The next one is right. */
 static void test_a_refused_end(void **unused)
 {
 	struct gs_slot *slot;
@@ -396,8 +396,8 @@ static void test_a_refused_end(void **unused)
 	}
 }
 
-/* All of it is in the stream but the wait behind it: it runs to its end, and nobody evicts it, since
- * what the program enqueues next would run too early. */
+/* All of it is in the stream but the wait behind it: it runs to its end, and nobody evicts it,
+ * since what the program enqueues next would run too early. */
 static void test_a_refused_wait(void **unused)
 {
 	struct gs_slot *slot;

@@ -172,7 +172,8 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
 	return rc;
 }
 
-/* Moves the slot to RUNNING, which ends the wait for its time slice in the stream and needs none. */
+/* Moves the slot to RUNNING, which ends the wait for its time slice in the stream and needs none.
+ */
 static void end_wait(struct shim_launch *l)
 {
 	uint32_t state;
