@@ -3,6 +3,8 @@
 
 usage: torture.py CONTROL PID [--shim INJECTOR] [--mode fail|interrupted|short] [--lasting N] [--libraries] [--every N]
                   [--from N] [--seconds N] [--case WORD...]
+       torture.py CONTROL PID --trials N --seed SEED --injector INJECTOR
+
 
   CONTROL  the file that the injector in the daemon has mapped (inject.h)
   PID      of the daemon
@@ -10,6 +12,7 @@ usage: torture.py CONTROL PID [--shim INJECTOR] [--mode fail|interrupted|short] 
   --lasting N  so many calls from each number on fail, not one
   --every N    only each Nth call
   --seconds N  stop after so long, and say how far it came
+  --trials N   row D3 (README.md): the kinds of failing in turn, at calls all over the session; the seed says which is the first
 
 A session is what users do: two programs with reservations and launches, status, report. With the call failing, each part of it
 may fail, but ends; whatever it computes is right. After it the same session must go as usual, the daemon must be the same
@@ -160,6 +163,44 @@ class Torture:
         return where, found
 
 
+# Row D3: (in the shim, mode, how many calls fail). Those of the shim are a program's.
+KINDS = [(False, "fail", 1), (True, "fail", 1), (False, "interrupted", 1), (False, "short", 1), (False, "fail", 200)]
+STRIDE = 7919  # a prime: each call's turn comes once before any comes again
+
+
+def row_trials(a):
+    shim = Torture(a.control, a.pid, a.injector, ["many", "3"], "fail", False)
+    daemon = Torture(a.control, a.pid, None, None, "fail", False)
+    session()
+    calls = {}
+    for target, name in ((shim, True), (daemon, False)):
+        target.control.pid = 0 if name else a.pid
+        calls[name] = target.count()
+    descriptors = daemon.descriptors()
+    n = failures = 0
+    worst = 0.0
+    until = float(os.environ.get("CAMPAIGN_UNTIL", "inf"))
+    for seed in range(a.seed, a.seed + a.trials):
+        if time.time() > until or not daemon.lives():
+            break
+        in_shim, mode, lasting = KINDS[seed % len(KINDS)]
+        torture = shim if in_shim else daemon
+        torture.control.pid, torture.control.mode = 0 if in_shim else a.pid, MODES[mode]
+        k = seed // len(KINDS) * STRIDE % calls[in_shim]
+        begun = time.monotonic()
+        where, found = torture.once(k, lasting, descriptors)
+        n += 1
+        worst = max(worst, time.monotonic() - begun)
+        if found:
+            failures += 1
+            print(f"D3: trial {n}: {'the shim' if in_shim else 'gpushared'}, {mode} at call {k} ({where}): {'; '.join(found)}; "
+                  f"again: testsuite/campaign/d3_calls_fail.sh 1 {seed}", file=sys.stderr, flush=True)
+        if n % 20 == 0:
+            print(f"D3: {n} of {a.trials} trials, {failures} failures", file=sys.stderr, flush=True)
+    print(n, failures, f"{worst:.1f}")
+    return False
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("control")
@@ -172,7 +213,12 @@ def main():
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=3600)
+    parser.add_argument("--trials", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--injector")
     a = parser.parse_args()
+    if a.trials is not None:
+        return row_trials(a)
     torture = Torture(a.control, a.pid, a.shim, a.case, a.mode, a.libraries)
     session()
     calls = torture.count()
