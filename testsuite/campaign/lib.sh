@@ -6,6 +6,19 @@
 # Standard output is for the last line alone.
 exec 3>&1 1>&2
 
+# A daemon writes to its files until it has ended, and is no child of the script: `cleanup` would not wait for it.
+trap '(exit $?); row_cleanup' EXIT
+row_cleanup() {
+	local status=$? pid
+	[ ! -s "$TMP/pid" ] || pids+=("$(cat "$TMP/pid")") # another one than at the start, perhaps
+	for pid in "${pids[@]}"; do
+		kill "$pid" 2>/dev/null && ! until_true 5 has_ended "$pid" && kill -KILL "$pid" && until_true 5 has_ended "$pid"
+	done
+	pids=()
+	(exit $status)
+	cleanup
+}
+
 # row NAME UNIT WHAT N SEED
 row() {
 	row=$1 unit=$2 what=$3 trials_n=${4:-} seed=${5:-}
@@ -69,4 +82,11 @@ over() {
 	echo "row=$row n=$row_tried failures=$row_failed worst=$row_worst unit=$unit what=$what" >&3
 	[ "$row_failed" = 0 ] || exit 1
 	exit 0
+}
+
+# trials_of FILE [ARGUMENT...]: the trials are a Python program's (trials.py); ends the script.
+trials_of() {
+	ROW=$row ROW_SCRIPT=$(basename "$0") TMP_OF_ROW=$TMP BUILD=$BUILD python3 -B "$SRC/testsuite/campaign/$1" "$trials_n" "$seed" "${@:2}" >"$TMP/figures"
+	read -r row_tried row_failed row_worst < <(tail -n 1 "$TMP/figures") && [ -n "$row_worst" ] || { echo "$row: $1 said no figures"; exit 1; }
+	over
 }

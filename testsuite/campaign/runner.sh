@@ -65,6 +65,15 @@ hangs() {
 	! campaign --rows E1 --limit 2 --grace 1 && grep 'E1: it did not end by itself' "$TMP/out" && has_ended "$(cat "$TMP/hanging.pid")"
 }
 check "a row that hangs is ended" hangs
+interrupted() {
+	local runner
+	fake E2 waiting "setsid sleep 100 & echo \$! >$TMP/waiting.pid; wait"
+	TMPDIR=$TMP "$PYTHON" -I -S "$HERE/campaign" --table "$TMP/rows.def" --csv "$TMP/csv" --rows E2 "$BUILD" & runner=$!
+	until_true 20 test -s "$TMP/waiting.pid" && kill "$runner" && until_true 20 has_ended "$(cat "$TMP/waiting.pid")" || return 1
+	wait "$runner"
+	[ $? = 143 ] && ! ls -d "$TMP"/gsc.*
+}
+check "a runner that is ended leaves nothing behind" interrupted
 
 # --- the campaign's own ---
 scripts_exist() {
