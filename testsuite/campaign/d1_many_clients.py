@@ -6,6 +6,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.dont_write_bytecode = True
 from peer import Closed, Peer, as_user, descriptors, percentile, resident_kib, step, until_true
 
 PATH, DAEMON, SEED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -7,6 +7,7 @@ import random
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.dont_write_bytecode = True
 from peer import NAMES, Closed, Peer, as_user, step
 
 ROW, PATH, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
