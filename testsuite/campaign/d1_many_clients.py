@@ -84,6 +84,49 @@ def beyond():
     return ""
 
 
+def fill_up(ready, go):
+    """Whoever comes until nobody more is served but who has few: 16 of each user."""
+    more = []
+    try:
+        while len(more) < 100:
+            more.append(Peer(PATH))
+            more[-1].query()
+        return "one user more had 100 connections beside %d" % (USERS * EACH)
+    except (Closed, ConnectionError):
+        pass
+    os.write(ready, b"x")
+    os.read(go, 1)
+    return ""
+
+
+def few():
+    peers = [Peer(PATH) for _ in range(16)]
+    for peer in peers:
+        peer.query()
+
+
+def a_full_house():
+    """Where eight users have all connections, a ninth one fills what is left, and a tenth one is served all the same."""
+    ready, go = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(go[1])
+        wrong = as_user(FIRST_UID + USERS + 1, fill_up, ready[1], go[0])
+        if wrong:
+            os.write(ready[1], wrong.encode())
+        os._exit(0)
+    os.close(ready[1]), os.close(go[0])
+    said = os.read(ready[0], 1000).decode()
+    if said == "x":
+        try:
+            said = as_user(FIRST_UID + USERS + 2, few)
+        except RuntimeError as error:
+            said = "a user without connections is not served: %s" % error
+    os.close(go[1]), os.close(ready[0])
+    os.waitpid(pid, 0)
+    return said
+
+
 def connect_and_close():
     for i in range(100):
         peer = Peer(PATH)
@@ -105,6 +148,7 @@ def trial():
     bad = [line for line in said if not line[0].isdigit()]
     clients_kib = resident_kib(DAEMON)
     wrong = "%d of %d: %s" % (len(bad), len(said), bad[0]) if bad or len(said) != USERS * EACH else as_user(FIRST_UID, beyond)
+    wrong = wrong or a_full_house()
     as_user(FIRST_UID + USERS, connect_and_close)
     os.close(end[1])
     for pid in pids:
