@@ -11,12 +11,12 @@ export FAKE_NVML=$TMP/nvml FAKE_NVML_DEVICE="$((80 << 30)) $((70 << 30))" FAKE_N
 : >"$FAKE_NVML"
 write_conf 512M "Gpu=0 Memory=512M" "Partition=main Priority=1" "MemoryParameters=check=1s,nvml=$BUILD/.libs/fake_nvml.so"
 
-answers() { # within a second
+answers() { # soon, on a machine that others use as well
 	local begun
 	begun=$(now_us)
-	t 5 gpusharectl status >/dev/null || went_wrong "gpushared does not answer while NVML hangs" || return
+	t 20 gpusharectl status >/dev/null || went_wrong "gpushared does not answer while NVML hangs" || return
 	measured "$(seconds_since "$begun")"
-	[ $(($(now_us) - begun)) -lt 1000000 ] || went_wrong "an answer took $(seconds_since "$begun") s"
+	[ $(($(now_us) - begun)) -lt 5000000 ] || went_wrong "an answer took $(seconds_since "$begun") s"
 }
 until_said() { # WORDS: gpushared answers meanwhile
 	local end=$((SECONDS + 30))
