@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,13 +34,18 @@ static uint64_t next(uint64_t *x)
 	return *x ^= *x << 17;
 }
 
-/* A state that there is, an index about as large as the tables, all ones, a bit more or less. */
+#define SLOTS_AT (offsetof(struct gs_page, slot) / sizeof(uint32_t))
+#define SLOT_WORDS (sizeof(struct gs_slot) / sizeof(uint32_t))
+#define USED_AT (offsetof(struct gs_page, used) / sizeof(uint32_t))
+#define SLOTS 8
+
+/* Nothing, an index about as large as the tables, all ones, a bit more or less. */
 static uint32_t word(uint64_t r, uint32_t old)
 {
 	switch (r % 8) {
 	case 0:
 	case 1:
-		return (uint32_t)(r >> 32) % (GS_K_COUNT + 1);
+		return 0;
 	case 2:
 		return (uint32_t)(r >> 32) % 5000;
 	case 3:
@@ -53,6 +59,19 @@ static uint32_t word(uint64_t r, uint32_t old)
 	}
 }
 
+/* For a state that there is not the daemon ends the connection at once, and looks at nothing else.
+ * So most of the time there is one, in few slots. */
+static uint32_t word_at(size_t at, uint64_t r, uint32_t old)
+{
+	if (r >> 44 == 0)
+		return (uint32_t)r;
+	if (at == USED_AT)
+		return 1 + (uint32_t)(r >> 32) % SLOTS;
+	if (at >= SLOTS_AT && (at - SLOTS_AT) % SLOT_WORDS == 0)
+		return (uint32_t)(r >> 32) % GS_K_COUNT;
+	return word(r, old);
+}
+
 static void *flip(void *arg)
 {
 	struct flipper *f = arg;
@@ -60,12 +79,10 @@ static void *flip(void *arg)
 	while (!over)
 		for (int i = 0; i < 4096; i++, f->stored++) {
 			uint64_t r = next(&f->seed);
-			/* three of four into the slots' first words, which the daemon looks at */
-			size_t at =
-				r % 4 ? 32 + (r >> 8) % 8 * 16 + (r >> 16) % 16 : (r >> 8) % count;
+			size_t at = r % 4 ? SLOTS_AT + (r >> 8) % (SLOTS * SLOT_WORDS) :
+					    (r >> 8) % count;
 
-			atomic_store_explicit(&words[at % count],
-					      word(next(&f->seed), words[at % count]),
+			atomic_store_explicit(&words[at], word_at(at, next(&f->seed), words[at]),
 					      memory_order_relaxed);
 		}
 	return NULL;

@@ -101,10 +101,10 @@ def races(victim):
     at, target = os.path.join(PUBLIC, "metrics.prom"), os.path.join(FOLDER, "precious")
     while time.monotonic() < until:
         for name in (at + ".new", at):
-            function = random.choice([os.symlink, os.link, lambda _, n: os.close(os.open(n, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)),
+            function = random.choice([os.symlink] * 4 + [os.link, lambda _, n: os.close(os.open(n, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)),
                                       lambda _, n: os.mkfifo(n), lambda _, n: os.mkdir(n)])
             may(function, target, name)
-        time.sleep(random.uniform(0, 0.002))
+        time.sleep(random.uniform(0, 0.02))
         for name in (at + ".new", at):
             may(os.rmdir if os.path.isdir(name) and not os.path.islink(name) else os.unlink, name)
     return ""

@@ -18,7 +18,8 @@ python_trials() { # SCRIPT ARGUMENT...: of the program, N and SEED are the last 
 		esac
 	done < <(python3 "$SRC/testsuite/campaign/$1" "${@:2}" "$trials_n" "$seed" 2>&1)
 	python_trials_over
-	[ ! -e "$TMP/pid" ] || stop_daemon || { echo "$row: gpushared does not end"; exit 1; }
+	[ ! -e "$TMP/pid" ] || stop_daemon || { row_failed=$((row_failed + 1)); echo "$row: gpushared does not end, or is gone"; }
+	[ "$row_tried" -gt 0 ] || row_tried=$row_failed
 	[ "$row_tried" -gt 0 ] || { echo "$row: no trial was made"; exit 1; }
 	over
 }
