@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from trials import STATES, TMP, Daemon, Failure, Step, expect, program, run, wait_for  # noqa: E402
+from trials import STATES, TMP, Daemon, Step, TooLate, expect, program, run, wait_for  # noqa: E402
 
 DETECT_S = 1.0
 TRIES = 12
@@ -148,7 +148,7 @@ def trial(seed, rng):
         if found:
             counted[state] += 1
             return took
-    raise Failure("the program was never in %s when the signal came" % state)
+    raise TooLate("the program was never in %s when the signal came" % state)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from trials import BUILD, Daemon, Failure, Step, expect, program, run  # noqa: E402
+from trials import BUILD, Daemon, Step, TooLate, expect, program, run  # noqa: E402
 
 PLACES = ["main", "hostfunc", "callback", "thread", "signal", "atexit", "destructor", "dlclose"]
 WAYS = {"exit": 3, "_exit": 4, "abort": 134}
@@ -22,8 +22,8 @@ def trial(seed, rng):
     step = Step([os.path.join(BUILD, "testsuite/campaign/ends"), place, way, str(us)])
     try:
         status = step.end(END_S)
-    except Failure:
-        raise Failure("%s in %s after %d us: it did not end within %d s: %s" % (way, place, us, END_S, step.words())) from None
+    except TooLate:
+        raise TooLate("%s in %s after %d us: it did not end within %d s: %s" % (way, place, us, END_S, step.words())) from None
     took = time.monotonic() - begun
     expect(status == WAYS[way], "%s in %s after %d us: status %d instead of %d: %s" % (way, place, us, status, WAYS[way], step.words()))
     if neighbour:

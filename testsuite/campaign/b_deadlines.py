@@ -9,7 +9,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import raw_client  # noqa: E402
-from trials import Daemon, Step, expect, program, run, wait_for  # noqa: E402
+from trials import Daemon, Step, expect, expect_within, program, run, wait_for  # noqa: E402
 
 DEADLINE_S, DETECT_S = 0.5, 1.0  # the first is EvictDeadline of the rows' scripts
 daemon = Daemon()
@@ -53,7 +53,7 @@ def trial(seed, rng):
     except subprocess.TimeoutExpired:
         pass
     took = time.monotonic() - begun
-    expect(neighbour.process.poll() is not None and took < DEADLINE_S + DETECT_S, "beside '%s' the neighbour took %.1f s: %s" % (
+    expect_within(neighbour.process.poll() is not None and took < DEADLINE_S + DETECT_S, "beside '%s' the neighbour took %.1f s: %s" % (
         how, took, [name for name in ("READY", "TORUN", "RUNNING") if page.has(name)]))
     neighbour.right("many: right")
     log = daemon.log(start)

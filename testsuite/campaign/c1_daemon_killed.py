@@ -9,7 +9,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from trials import TMP, Daemon, Failure, Step, alive, expect, program, run, wait_for  # noqa: E402
+from trials import TMP, Daemon, Failure, Step, alive, expect_within, program, run, wait_for  # noqa: E402
 
 RESTART_S = 5.0
 daemon = Daemon()
@@ -56,7 +56,7 @@ def trial(seed, rng: random.Random):
     late = not_connected(running, start)
     for step in steps:
         step.right(step.command[1] + ": right", 60)
-    expect(not late, "not connected again within %g s: %s" % (RESTART_S, [step.command[1:] for step in late]))
+    expect_within(not late, "not connected again within %g s: %s" % (RESTART_S, [step.command[1:] for step in late]))
     daemon.descriptors = daemon.memory = None  # of another process
     daemon.as_before(5)
     return took
