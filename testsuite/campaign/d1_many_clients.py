@@ -7,7 +7,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
-from peer import Closed, Peer, as_user, descriptors, percentile, resident_kib, step, until_true
+from connection import Closed, Connection, as_user, descriptors, percentile, resident_kib, step, until_true
 
 PATH, DAEMON, SEED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 USERS, FIRST_UID, EACH = 8, 70001, 124  # and each user's step has a connection: 125 of 128, 1,000 of 1,024
@@ -19,8 +19,8 @@ def one_client(job, begin, result, end):
     os.read(begin, 1)
     begun = time.monotonic()
     try:
-        peer = Peer(PATH, 60)
-        answer = peer.ask("HELLO", job_id=job, program="campaign")
+        connection = Connection(PATH, 60)
+        answer = connection.ask("HELLO", job_id=job, program="campaign")
         text = "%.6f\n" % (time.monotonic() - begun) if answer.name == "WELCOME" else "%s %s\n" % (answer.name, answer.fields.get("reason"))
     except (Closed, OSError) as error:
         text = "%s %s\n" % (type(error).__name__, error)
@@ -71,11 +71,11 @@ def read_lines(fd, n):
 
 def beyond():
     """Of this user 125 connections are there: three more are served, and who comes then is closed, and says so."""
-    more = [Peer(PATH) for _ in range(20)]
+    more = [Connection(PATH) for _ in range(20)]
     served = 0
-    for peer in more:
+    for connection in more:
         try:
-            peer.query()
+            connection.query()
             served += 1
         except (Closed, ConnectionError):
             pass
@@ -89,7 +89,7 @@ def fill_up(ready, go):
     more = []
     try:
         while len(more) < 100:
-            more.append(Peer(PATH))
+            more.append(Connection(PATH))
             more[-1].query()
         return "one user more had 100 connections beside %d" % (USERS * EACH)
     except (Closed, ConnectionError):
@@ -100,9 +100,9 @@ def fill_up(ready, go):
 
 
 def few():
-    peers = [Peer(PATH) for _ in range(16)]
-    for peer in peers:
-        peer.query()
+    connections = [Connection(PATH) for _ in range(16)]
+    for connection in connections:
+        connection.query()
 
 
 def a_full_house():
@@ -129,12 +129,12 @@ def a_full_house():
 
 def connect_and_close():
     for i in range(100):
-        peer = Peer(PATH)
+        connection = Connection(PATH)
         if i % 3 == 1:
-            peer.send("QUERY", what=0, json=1)
+            connection.send("QUERY", what=0, json=1)
         elif i % 3 == 2:
-            peer.query()
-        peer.close()
+            connection.query()
+        connection.close()
 
 
 def trial():

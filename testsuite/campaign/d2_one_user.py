@@ -8,7 +8,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
-from peer import Closed, Peer, as_user, message, percentile
+from connection import Closed, Connection, as_user, message, percentile
 
 PATH, N, SEED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ABUSER, OTHER, SECONDS = 70001, 70002, 4
@@ -19,7 +19,7 @@ def opens_connections():
     kept = []
     while True:
         try:
-            kept.append(Peer(PATH))
+            kept.append(Connection(PATH))
         except OSError:
             pass
         if len(kept) > 400:
@@ -27,49 +27,49 @@ def opens_connections():
 
 
 def sends_bytes():  # a byte now and then: no packet of it is a message
-    peers = []
+    connections = []
     while True:
-        while len(peers) < 100:
-            peers.append(Peer(PATH))
-        for peer in peers:
+        while len(connections) < 100:
+            connections.append(Connection(PATH))
+        for connection in connections:
             try:
-                peer.send_bytes(b"\x50")
+                connection.send_bytes(b"\x50")
             except (Closed, OSError):
-                peer.close()
-        peers = [peer for peer in peers if peer.sock.fileno() >= 0]
+                connection.close()
+        connections = [connection for connection in connections if connection.sock.fileno() >= 0]
         time.sleep(0.1)
 
 
 def never_reads():
-    peers = []
+    connections = []
     while True:
         for what in range(6):
-            peers.append(Peer(PATH))
-            peers[-1].sock.setblocking(False)
+            connections.append(Connection(PATH))
+            connections[-1].sock.setblocking(False)
             try:
                 for _ in range(200):
-                    peers[-1].send("QUERY", what=what, json=1)
+                    connections[-1].send("QUERY", what=what, json=1)
             except (Closed, OSError):
                 pass
-        if len(peers) > 100:
-            peers.clear()
+        if len(connections) > 100:
+            connections.clear()
 
 
 def asks_without_end():
-    peer, question = Peer(PATH), message("QUERY", what=1, json=1)
+    connection, question = Connection(PATH), message("QUERY", what=1, json=1)
     while True:
         try:
-            peer.send_bytes(question)
-            peer.sock.recv(16384)
+            connection.send_bytes(question)
+            connection.sock.recv(16384)
         except (Closed, OSError):
-            peer = Peer(PATH)
+            connection = Connection(PATH)
 
 
 def comes_and_goes():
     while True:
-        peer = Peer(PATH)
-        peer.send("HELLO", job_id=random.randrange(2 ** 32))
-        peer.close()
+        connection = Connection(PATH)
+        connection.send("HELLO", job_id=random.randrange(2 ** 32))
+        connection.close()
 
 
 WAYS = [opens_connections, sends_bytes, never_reads, asks_without_end, comes_and_goes]
@@ -80,9 +80,9 @@ def times_of(seconds):
     took, until = [], time.monotonic() + seconds
     while time.monotonic() < until:
         begun = time.monotonic()
-        peer = Peer(PATH)
-        peer.query()
-        peer.close()
+        connection = Connection(PATH)
+        connection.query()
+        connection.close()
         took.append(time.monotonic() - begun)
         time.sleep(0.005)
     return " ".join("%.6f" % s for s in took)

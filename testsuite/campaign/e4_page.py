@@ -10,7 +10,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
-from peer import Closed, Peer, as_user, step, until_true
+from connection import Closed, Connection, as_user, step, until_true
 
 PATH, DAEMON, FLIPPER, N, SEED = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 HOSTILE = 70001
@@ -18,13 +18,13 @@ SECONDS = 0.5
 
 
 def client(job):
-    peer = Peer(PATH)
-    answer = peer.ask("HELLO", job_id=job, program="hostile")
+    connection = Connection(PATH)
+    answer = connection.ask("HELLO", job_id=job, program="hostile")
     if answer.name != "WELCOME":
         raise RuntimeError("HELLO: %s %s" % (answer.name, answer.fields))
     for number in range(4):
-        peer.send("KERNEL", 0, number=number, name="kernel%d" % number)
-    return peer, answer.fds[0]
+        connection.send("KERNEL", 0, number=number, name="kernel%d" % number)
+    return connection, answer.fds[0]
 
 
 def hostile(number):
@@ -35,26 +35,26 @@ def hostile(number):
         raise RuntimeError(job)
     words, until = 0, time.monotonic() + SECONDS
     while time.monotonic() < until:
-        peer, page = client(job)
+        connection, page = client(job)
         os.set_inheritable(page, True)
         process = subprocess.Popen([FLIPPER, str(page), "%.3f" % (SECONDS / 5), str(random.randrange(2 ** 32))], pass_fds=[page], stdout=subprocess.PIPE)
         try:
             while process.poll() is None:
-                peer.send("DOORBELL", 0)
-                peer.send("ALLOC", 0, bytes=random.choice([1 << 20, 1 << 40, 0]))
-                peer.send("UNTRACKED", 0, launched=random.randrange(2 ** 64), count=random.randrange(300))
+                connection.send("DOORBELL", 0)
+                connection.send("ALLOC", 0, bytes=random.choice([1 << 20, 1 << 40, 0]))
+                connection.send("UNTRACKED", 0, launched=random.randrange(2 ** 64), count=random.randrange(300))
                 time.sleep(0.002)
         except Closed:
             pass
         words += int(process.communicate()[0] or 0)
         os.close(page)
-        peer.close()
+        connection.close()
     return "%d %d" % (words, job)
 
 
 def is_over(job):
     """Asked by root, who is answered at once."""
-    said = json.loads(Peer(PATH, 2).query())
+    said = json.loads(Connection(PATH, 2).query())
     return not any(row["job"] == job for row in said["steps"])
 
 

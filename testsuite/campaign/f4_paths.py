@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
-from peer import Peer, as_user, step
+from connection import Connection, as_user, step
 
 FOLDER, PUBLIC, DAEMON, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 VICTIM, INTRUDER = 70001, 70002
@@ -84,7 +84,7 @@ def pages(victim):
     owner, job = step(SOCKET, shares=1, memory=64 << 20, partition="main")
     if not owner:
         return "no step: %s" % job
-    answer = Peer(SOCKET).ask("HELLO", job_id=job)
+    answer = Connection(SOCKET).ask("HELLO", job_id=job)
     if answer.name != "WELCOME":
         return "HELLO: %s" % answer.name
     fd = answer.fds[0]
@@ -132,8 +132,8 @@ def victim_process():
         def hold():
             libc.prctl(1, signal.SIGKILL)  # after the change of user, which forgets it
             owner, job = step(SOCKET, shares=10, memory=100 << 20, partition="main")
-            peer = Peer(SOCKET)
-            welcome = peer.ask("HELLO", job_id=job)
+            connection = Connection(SOCKET)
+            welcome = connection.ask("HELLO", job_id=job)
             os.write(ends[1], b"%d\n" % (os.getpid() if welcome.name == "WELCOME" else 0))
             time.sleep(100000)
         as_user(VICTIM, hold)
@@ -158,7 +158,7 @@ def main():
             wrong = modes() or as_user(INTRUDER, WAYS[number % len(WAYS)], victim)
             with open(precious) as file:
                 wrong = wrong or ("" if file.read() == "precious\n" else "a file of root's was written to")
-            Peer(SOCKET).query()
+            Connection(SOCKET).query()
         except Exception as error:
             wrong = "%s: %s" % (type(error).__name__, error)
         if wrong:

@@ -8,14 +8,14 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
-from peer import NAMES, Closed, Peer, as_user, step
+from connection import NAMES, Closed, Connection, as_user, step
 
 ROW, PATH, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 VICTIM, INTRUDER = 70001, 70002
 
 
 def status():
-    return json.loads(Peer(PATH).query())
+    return json.loads(Connection(PATH).query())
 
 
 def taken():
@@ -23,9 +23,9 @@ def taken():
     return gpu["shares_taken"], gpu["reserved_mb"], gpu["clients"]
 
 
-def outcome(peer, name, **values):
+def outcome(connection, name, **values):
     try:
-        answer = peer.ask(name, **values)
+        answer = connection.ask(name, **values)
         return answer.name, answer.fields
     except (Closed, OSError):
         return "CLOSED", {}
@@ -55,17 +55,17 @@ def intrude(job, trial):
         owner, own = step(PATH, shares=1, memory=64 << 20, partition="main")
         if not owner:
             return "the intruder gets no step: %s" % own
-    peer = Peer(PATH)
-    what = outcome(peer, "HELLO", job_id=claim[0], step_id=claim[1], program="intruder", used_bytes=random.choice([0, 1 << 40]) if way == 1 else 0)
+    connection = Connection(PATH)
+    what = outcome(connection, "HELLO", job_id=claim[0], step_id=claim[1], program="intruder", used_bytes=random.choice([0, 1 << 40]) if way == 1 else 0)
     if what[0] == "WELCOME" and (way != 2 or what[1]["job_id"] != own):
         return "the intruder is client of job %x by claiming %x.%x" % (what[1]["job_id"], *claim)
     if what[0] not in ("REFUSED", "CLOSED", "WELCOME"):
         return "%s came for HELLO" % what[0]
     for name, values in (("REGISTER", dict(cred="MUNGE:" + "A" * random.randrange(200))), ("UNREGISTER", dict(cred="MUNGE:B:"))):
-        what = outcome(Peer(PATH), name, **values)
+        what = outcome(Connection(PATH), name, **values)
         if what[0] not in ("REFUSED", "CLOSED"):
             return "%s came for %s of a user's" % (what[0], name)
-    where = outcome(Peer(PATH), "WHERE")
+    where = outcome(Connection(PATH), "WHERE")
     if where[0] == "HERE" and where[1]["job_id"] == job:
         return "WHERE says that the intruder is in job %x" % job
     return ""
@@ -94,37 +94,37 @@ def twice(trial):
         return "no step: %s" % job
     words = []
     if way == 0:  # on one connection
-        peer = Peer(PATH)
-        words = [outcome(peer, "HELLO", job_id=job)[0] for _ in range(2)]
+        connection = Connection(PATH)
+        words = [outcome(connection, "HELLO", job_id=job)[0] for _ in range(2)]
     elif way == 1:  # one process, several connections
-        peers = [Peer(PATH) for _ in range(4)]
-        words = [outcome(p, "HELLO", job_id=job)[0] for p in peers]
+        connections = [Connection(PATH) for _ in range(4)]
+        words = [outcome(p, "HELLO", job_id=job)[0] for p in connections]
     elif way == 2:  # a step twice on its own connection
         words = [outcome(owner, "LOCAL", shares=10, memory=100 << 20, partition="main")[0]]
-        peer = Peer(PATH)
-        words.append(outcome(peer, "HELLO", job_id=job)[0])
+        connection = Connection(PATH)
+        words.append(outcome(connection, "HELLO", job_id=job)[0])
     elif way == 3:  # several processes of a step, at once
-        peers = [Peer(PATH) for _ in range(3)]
-        for peer in peers:
+        connections = [Connection(PATH) for _ in range(3)]
+        for connection in connections:
             if os.fork() == 0:
                 try:
-                    own = Peer(PATH)
+                    own = Connection(PATH)
                     own.ask("HELLO", job_id=job)
-                    peer.ask("HELLO", job_id=job)
+                    connection.ask("HELLO", job_id=job)
                 except (Closed, OSError):
                     pass
                 os._exit(0)
-        for peer in peers:
+        for connection in connections:
             os.wait()
     else:  # and again after an exec, of which the connection is kept
-        peer = Peer(PATH)
-        words = [outcome(peer, "HELLO", job_id=job)[0]]
-        os.set_inheritable(peer.sock.fileno(), True)
+        connection = Connection(PATH)
+        words = [outcome(connection, "HELLO", job_id=job)[0]]
+        os.set_inheritable(connection.sock.fileno(), True)
         if os.fork() == 0:
             os.execv("/bin/true", ["true"])
         os.wait()
-        words.append(outcome(Peer(PATH), "HELLO", job_id=job)[0])
-    gpu = json.loads(Peer(PATH).query())["gpus"][0]
+        words.append(outcome(Connection(PATH), "HELLO", job_id=job)[0])
+    gpu = json.loads(Connection(PATH).query())["gpus"][0]
     counted = gpu["shares_taken"], gpu["reserved_mb"]
     if counted not in ((10, 100), (0, 0)):  # the second: the step's own connection was closed for it
         return "way %d: %s; %s shares and %s MiB are counted for a step of 10 and 100" % (way, words, *counted)
@@ -151,7 +151,7 @@ def command(trial, job):
     else:
         name, values = COMMANDS[trial % 9]
         values = dict(values, job_id=job) if "job_id" in values else values
-    what = outcome(Peer(PATH), name, **values)
+    what = outcome(Connection(PATH), name, **values)
     return "" if what[0] in ("REFUSED", "CLOSED") else "%s of a user's was answered by %s %s" % (name, *what)
 
 

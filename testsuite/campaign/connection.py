@@ -71,7 +71,7 @@ class Closed(Exception):
     """The daemon has closed the connection."""
 
 
-class Peer:
+class Connection:
     def __init__(self, path, timeout=20):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         # Not settimeout(): a connect() that does not wait for its turn fails where others connect as well.
@@ -139,13 +139,13 @@ class Peer:
 
 
 def step(path, **values):
-    """A step as `gpusharectl run` makes one, of this process. The peer that has it, and its number; or None and the refusal's words."""
-    peer = Peer(path)
-    answer = peer.ask("LOCAL", **values)
+    """A step as `gpusharectl run` makes one, of this process. The connection that has it, and its number; or None and the refusal's words."""
+    connection = Connection(path)
+    answer = connection.ask("LOCAL", **values)
     if answer.name != "REGISTERED":
-        peer.close()
+        connection.close()
         return None, answer.fields["reason"]
-    return peer, answer.fields["job_id"]
+    return connection, answer.fields["job_id"]
 
 
 def become(uid):
