@@ -113,6 +113,23 @@ check "a step sees the whole GPU" no libnvidia-ml.so.1
 check "and by the driver's path" no "$NVML"
 check "gpushared ends" stop_daemon
 
+# --- an NVML that does not return ---
+
+export FAKE_NVML_HANGS=$TMP/hangs
+configure
+check "gpushared serves" start_daemon
+touch "$TMP/hangs"
+said() { until_true 20 grep -F "$1" "$TMP/log"; }
+check "a driver that does not answer is in the log" said "has not answered NVML's questions for 10 s"
+check "meanwhile programs run" run env -u FAKE_NVML_HANGS "$BIN/nvml_job" libnvidia-ml.so.1 0
+rm "$TMP/hangs"
+check "and so is that it answers again" said "the driver answers NVML's questions again"
+touch "$TMP/hangs"
+sleep 1.5
+check "gpushared ends while it hangs" stop_daemon
+rm "$TMP/hangs"
+unset FAKE_NVML_HANGS
+
 # --- MIG ---
 
 mig() { # PATTERN LINE...: gpushared does not start, and says why

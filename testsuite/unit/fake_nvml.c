@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define ERROR_NOT_SUPPORTED 3
@@ -117,10 +118,20 @@ int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_info_v2 *info)
 	return rc;
 }
 
+/* FAKE_NVML_HANGS: the call does not return while this file is there. */
+static void hang(void)
+{
+	const char *file = getenv("FAKE_NVML_HANGS");
+
+	while (file && access(file, F_OK) == 0)
+		usleep(20000);
+}
+
 int nvmlDeviceGetCount_v2(unsigned int *n)
 {
 	const char *count = getenv("FAKE_NVML_COUNT");
 
+	hang();
 	*n = count ? (unsigned int)atoi(count) : 1;
 	return 0;
 }

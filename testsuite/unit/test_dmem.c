@@ -288,6 +288,22 @@ static void a_job_without_a_cgroup(void **state)
 	assert_string_equal(d.device[0].dmem, "");
 }
 
+/* Whatever is put below the root: nothing is written by way of a link, nor outside. */
+static void no_link_is_followed(void **state)
+{
+	struct gs_error err;
+
+	(void)state;
+	put("/precious", "precious");
+	assert_int_equal(unlink(at(JOB "/dmem.max")), 0);
+	assert_int_equal(symlink("../../../precious", at(JOB "/dmem.max")), 0);
+	assert_int_equal(gs_dmem_limit(root, JOB, REGION, GIB, &err), -1);
+	assert_int_equal(symlink("system.slice", at("/other")), 0);
+	assert_int_equal(gs_dmem_limit(root, "/other/slurmstepd.scope", REGION, GIB, &err), -1);
+	assert_int_equal(gs_dmem_limit(root, "/system.slice/../..", REGION, GIB, &err), -1);
+	assert_string_equal(got("/precious"), "precious");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +311,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_cgroup_of_a_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_limit_is_set_and_lifted, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_goes_wrong_is_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_link_is_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_permission, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_has_what_its_steps_have, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_job_without_a_cgroup, setup, teardown),

@@ -375,7 +375,8 @@ static void test_clusters_and_groups(void **unused)
 	variant->by_cluster = variant->group = 0;
 }
 
-/* The driver refuses what belongs to it: nothing is left, and the next one is right. */
+/* The driver takes the kernel and refuses what belongs behind it: the program has its error, and
+ * the slot stays taken until the kernel has ended. The next one is right. */
 static void test_a_refused_end(void **unused)
 {
 	struct gs_slot *slot;
@@ -383,8 +384,9 @@ static void test_a_refused_end(void **unused)
 	(void)unused;
 	fake_driver_fail("launch-end", CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(launch(guarded, LONG_GRID), CUDA_ERROR_OUT_OF_MEMORY);
-	assert_true(all_prepared());
-	forget_calls();
+	expect_calls("batch launch-guarded launch-end write-5");
+	EVENTUALLY(all_prepared());
+	assert_int_equal(atomic_load(&shim_held[0]), 0);
 	*word() = 7; /* as the kernel left it */
 	for (uint32_t i = 0; i < 8; i++) {
 		slot = launched("batch launch-guarded launch-end wait");
@@ -392,6 +394,26 @@ static void test_a_refused_end(void **unused)
 		end(slot, LONG_GRID, GS_K_DONE);
 		EVENTUALLY(all_prepared());
 	}
+}
+
+/* All of it is in the stream but the wait behind it: it runs to its end, and nobody evicts it,
+ * since what the program enqueues next would run too early. */
+static void test_a_refused_wait(void **unused)
+{
+	struct gs_slot *slot;
+
+	(void)unused;
+	fake_driver_fail("wait", CUDA_ERROR_OUT_OF_MEMORY);
+	assert_int_equal(launch(guarded, LONG_GRID), CUDA_ERROR_OUT_OF_MEMORY);
+	expect_calls("batch launch-guarded launch-end wait");
+	slot = active();
+	assert_int_equal(gs_page_load(slot->state), GS_K_RUNNING);
+	assert_false(gs_page_load(slot->flags) & GS_SLOT_EVICTABLE);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	assert_int_equal(atomic_load(&shim_held[0]), 0);
+	end(launched("batch launch-guarded launch-end wait"), LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
 }
 
 /* The driver takes the relaunch, but not what belongs behind it: the kernel is in the stream, and
@@ -449,6 +471,7 @@ int shim_guarded_launches(void)
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),
 		SHIM(test_a_refused_end),
+		SHIM(test_a_refused_wait),
 		SHIM(test_a_refused_end_of_a_relaunch),
 	};
 

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "common/clock.h"
 #include "device/shim/base/wraps.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/order.h"
@@ -98,6 +99,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 	rc = shim_launch_variant(l, r->stream);
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	l->as.sent = 1;
 	sample_end(l, r->stream);
 	return REAL(cuStreamWaitValue32_v2)(r->stream,
 					    shim_launch_ctl(l, offsetof(struct gs_ctl, done)),
@@ -170,27 +172,55 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
 	return rc;
 }
 
-/*
- * The driver has refused the launch behind the wait for its time slice. Moves the slot to RUNNING,
- * which ends the wait and needs no time slice, and has the GPU write DONE. Returns 0 if the driver
- * refuses that, too.
+/* Moves the slot to RUNNING, which ends the wait for its time slice in the stream and needs none.
  */
-static int end_wait(struct shim_launch *l, const struct shim_request *r)
+static void end_wait(struct shim_launch *l)
 {
 	uint32_t state;
 
 	while ((state = gs_page_load(l->slot->state)) == GS_K_READY || state == GS_K_TORUN)
 		gs_slot_move(l->slot, state, GS_K_RUNNING);
-	return REAL(cuStreamWriteValue32_v2)(r->stream,
-					     shim_launch_slot(l, offsetof(struct gs_slot, state)),
-					     GS_K_DONE, 0) == CUDA_SUCCESS;
+}
+
+/* The slot is free when the GPU has come to the end of what is in the stream. */
+static CUresult write_done(const struct shim_launch *l, CUstream stream)
+{
+	return REAL(cuStreamWriteValue32_v2)(
+		stream, shim_launch_slot(l, offsetof(struct gs_slot, state)), GS_K_DONE, 0);
+}
+
+/*
+ * The driver has taken the variant, or the part of it that computes, and has refused what belongs
+ * behind it. The program gets the error, but the kernel runs all the same, with the slot's page and
+ * control block: the slot stays taken until it has ended. Nothing makes the stream wait, so it may
+ * not be evicted. Returns 0 if the kernel has ended and the slot is to be given back.
+ */
+static int runs_on(struct shim_launch *l, CUstream stream)
+{
+	shim_launch_keep(l);
+	l->watch.sampled = SHIM_UNTIMED;
+	if (l->preenqueued)
+		end_wait(l);
+	if (l->as.sent || write_done(l, stream) == CUDA_SUCCESS)
+		return 1;
+	REAL(cuStreamSynchronize)(stream);
+	return 0;
 }
 
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r)
 {
-	if (l->evictable)
+	int out = 0;
+
+	if (l->evictable && !l->as.sent)
 		l->as.transform->forget(l);
-	if (l->preenqueued && end_wait(l, r)) {
+	if (l->evictable && (l->as.sent || l->as.guard.endless)) {
+		out = runs_on(l, r->stream);
+	} else if (l->preenqueued) {
+		end_wait(l);
+		out = write_done(l, r->stream) == CUDA_SUCCESS;
+	}
+	if (out) {
+		l->progress.out_ns = gs_clock_ns();
 		atomic_store(&l->enqueued, 1);
 		return;
 	}

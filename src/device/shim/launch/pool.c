@@ -268,6 +268,11 @@ static void keep(struct gs_slot *slot)
 	atomic_store(&kept_ns, gs_clock_ns());
 }
 
+void shim_launch_keep(struct shim_launch *l)
+{
+	keep(l->slot);
+}
+
 int shim_launch_keep_held(void)
 {
 	uint32_t slots = gs_page_slots(page), held = 0;
@@ -336,7 +341,7 @@ static struct shim_launch *try_take(void)
 		l->watch.done_ns = 0;
 		l->streams.in = NULL;
 		l->as.variant = NULL;
-		l->as.guard.endless = 0;
+		l->as.guard.endless = l->as.sent = 0;
 		l->eviction.signalled_ns = 0;
 		l->eviction.signals = 0;
 		l->progress = (struct shim_progress) { 0 };

@@ -62,6 +62,7 @@ struct shim_preemptible {
 	struct shim_packed packed;
 	struct shim_guard guard;
 	uint8_t proxy; /* worker 0 (ctl.h) or a watcher (guarded.c) notices TOEVICT */
+	uint8_t sent;  /* the driver has taken all of the first launch of the variant */
 	/* words of the control block to write before the launch */
 	CUstreamBatchMemOpParams write[10];
 	unsigned int nwrite;
@@ -161,6 +162,9 @@ unsigned shim_launch_enqueued(struct shim_session *s);
  * that an earlier order to leave would have shown by now.
  */
 int shim_launch_keep_held(void);
+
+/* Makes this launch unevictable. */
+void shim_launch_keep(struct shim_launch *l);
 
 /* Is this the only launch that is out? */
 int shim_launch_is_alone(const struct shim_launch *l);

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* In the child: closes all descriptors but the socket. */
@@ -56,4 +58,13 @@ int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const ch
 		return -1;
 	}
 	return ends[0];
+}
+
+void gs_child_kill(pid_t pid)
+{
+	const struct timespec pause = { 0, 1000000 };
+
+	kill(pid, SIGKILL);
+	for (int i = 0; i < 100 && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		nanosleep(&pause, NULL);
 }

@@ -14,4 +14,10 @@
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
+/*
+ * Kills the child and waits for its end, for 100 ms at most: one that hangs in a driver's kernel
+ * module does not end, and stays a zombie of the daemon's once it does.
+ */
+void gs_child_kill(pid_t pid);
+
 #endif

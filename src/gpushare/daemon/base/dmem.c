@@ -6,18 +6,36 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SCOPE "slurmstepd.scope"
 #define FILE_MAX (GS_DMEM_PATH_MAX + 64)
 
-/* Writes to an existing file, since the kernel makes these files. Returns 0; -1 with errno. */
-static int write_file(const char *path, const char *text)
+/* Below the root, and by no symbolic link: users may have folders there of their own. */
+static int open_below(const char *root, const char *file)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC), saved;
+	struct open_how how = { .flags = O_WRONLY | O_CLOEXEC,
+				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
+	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, saved;
+
+	if (at < 0)
+		return -1;
+	fd = (int)syscall(SYS_openat2, at, file + strspn(file, "/"), &how, sizeof(how));
+	saved = errno;
+	close(at);
+	errno = saved;
+	return fd;
+}
+
+/* Writes to an existing file, since the kernel makes these files. Returns 0; -1 with errno. */
+static int write_file(const char *root, const char *file, const char *text)
+{
+	int fd = open_below(root, file), saved;
 	ssize_t did;
 
 	if (fd < 0)
@@ -119,7 +137,7 @@ static int enable(const char *root, const char *cgroup, struct gs_error *err)
 	for (const char *end = cgroup; end; end = strchr(end + 1, '/')) {
 		snprintf(path, sizeof(path), "%s%.*s/cgroup.subtree_control", root,
 			 (int)(end - cgroup), cgroup);
-		if (!has_word(path, "dmem") && write_file(path, "+dmem") < 0)
+		if (!has_word(path, "dmem") && write_file(root, path + strlen(root), "+dmem") < 0)
 			return gs_fail(err, "%s: %s", path, strerror(errno));
 	}
 	return 0;
@@ -137,7 +155,8 @@ int gs_dmem_limit(const char *root, const char *cgroup, const char *region, uint
 		snprintf(text, sizeof(text), "%s max", region);
 	else
 		snprintf(text, sizeof(text), "%s %" PRIu64, region, bytes);
-	if (write_file(path, text) < 0 && !(errno == ENOENT && bytes == GS_DMEM_NO_LIMIT))
+	if (write_file(root, path + strlen(root), text) < 0 &&
+	    !(errno == ENOENT && bytes == GS_DMEM_NO_LIMIT))
 		return gs_fail(err, "%s: %s", path, strerror(errno));
 	return 0;
 }

@@ -24,6 +24,8 @@
 
 #define CLIENTS_MAX 1024
 #define CLIENTS_PER_UID 128 /* root, who registers the steps, is not limited */
+/* A user who has fewer connections than this is served even when others have CLIENTS_MAX. */
+#define CLIENTS_FOR_EACH 16
 #define BACKLOG 128
 /* How long another daemon may take to end, and how often to check for that. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
@@ -193,7 +195,8 @@ static void admit(struct gs_daemon *d, int fd)
 		gs_foreign_close(fd);
 		return;
 	}
-	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX) {
+	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX &&
+	    gs_connections_of(d, cred.uid) >= CLIENTS_FOR_EACH) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid, cred.pid,
 			    gs_connections_count(d));
 		gs_foreign_close(fd);

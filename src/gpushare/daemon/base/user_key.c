@@ -8,20 +8,30 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static uint64_t secret[2];
 
 int gs_user_key_init(const char *socket, struct gs_error *err)
 {
+	struct stat st = { 0 };
 	char path[512];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s.key", socket);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot open %s", path);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_nlink != 1 || (st.st_mode & 077)) {
+		close(fd);
+		return gs_fail(err,
+			       "%s is not a file of this daemon alone, so others may know what it "
+			       "has; remove it",
+			       path);
+	}
 	n = read(fd, secret, sizeof(secret));
 	if (n != (ssize_t)sizeof(secret)) {
 		n = getrandom(secret, sizeof(secret), 0);

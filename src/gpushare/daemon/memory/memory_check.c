@@ -23,6 +23,8 @@
 #define MIB(bytes) ((bytes) >> 20)
 /* A difference is logged again when it has grown by this many bytes. */
 #define GROWN (UINT64_C(64) << 20)
+/* NVML answers within milliseconds; without persistence mode the first answer takes seconds. */
+#define HANGS_NS (10 * GS_NS_PER_S)
 
 struct gs_driver_use {
 	uint64_t bytes;
@@ -34,6 +36,7 @@ struct gs_memory_check {
 	pid_t pid;
 	int sock;
 	int requested; /* an answer is awaited */
+	int hangs;     /* for so long that the log has a line */
 	/* when NVML was last asked; when the question of the last answer was asked */
 	uint64_t requested_ns, answered_ns;
 	int again; /* the awaited answer is too old: ask again */
@@ -80,10 +83,8 @@ static void end_helper(struct gs_memory_check *c)
 	if (c->sock >= 0)
 		close(c->sock);
 	c->sock = -1;
-	if (c->pid > 0) {
-		kill(c->pid, SIGKILL);
-		waitpid(c->pid, NULL, 0);
-	}
+	if (c->pid > 0)
+		gs_child_kill(c->pid);
 	c->pid = 0;
 }
 
@@ -179,6 +180,13 @@ static void on_time(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* A helper that hangs in the driver is not asked again. */
+	if (c->requested && !c->hangs && gs_clock_ns() - c->requested_ns > HANGS_NS) {
+		c->hangs = 1;
+		gs_log(GS_LOG_ERROR,
+		       "the driver has not answered NVML's questions for %" PRIu64
+		       " s: until it does, processes past gpushare and memory that others have are not seen",
+		       HANGS_NS / GS_NS_PER_S);
+	}
 	if (!c->requested && send(c->sock, "?", 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1) {
 		c->requested = 1;
 		c->requested_ns = gs_clock_ns();
@@ -238,6 +246,9 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	c->requested = 0;
+	if (c->hangs)
+		gs_log(GS_LOG_INFO, "the driver answers NVML's questions again");
+	c->hangs = 0;
 	if (n != (ssize_t)sizeof(c->answer) || c->answer.n > GS_NVML_USES_MAX) {
 		gs_log(GS_LOG_WARN,
 		       "what the driver says of memory is not known: its helper has ended");

@@ -5,10 +5,8 @@
 
 #include <dlfcn.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpushare/daemon/base/child.h"
@@ -77,8 +75,7 @@ static void get_findings(const char *library, struct findings *found)
 	    recv(sock, found, sizeof(*found), MSG_DONTWAIT) != sizeof(*found))
 		memset(found, 0, sizeof(*found));
 	close(sock);
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	gs_child_kill(pid);
 }
 
 int gs_mig_check(const struct gs_config *config, struct gs_error *err)

@@ -11,9 +11,13 @@
 
 static int write_new(const char *path, const char *text, struct gs_error *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
 	size_t left = strlen(text);
+	int fd;
 
+	/* Where others may write to the folder, the name could be a link to somebody else's file.
+	 */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot write %s", path);
 	while (left) {

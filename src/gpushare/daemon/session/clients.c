@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -74,6 +75,22 @@ static int get_page(struct gs_connection *conn, const struct gs_msg_hello *hello
 	return *fd < 0 ? gs_fail_errno(err, "cannot keep the page") : 0;
 }
 
+/* Room for 4,096 kernels, of which most clients have few: memory that is not written is not taken
+ * from the node. */
+static struct gs_kernel_map *new_map(void)
+{
+	void *map = mmap(NULL, sizeof(struct gs_kernel_map), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static void drop_map(struct gs_kernel_map *map)
+{
+	if (map)
+		munmap(map, sizeof(*map));
+}
+
 static int become_client(struct gs_connection *conn, int adopted, uint64_t used_bytes,
 			 struct gs_error *err)
 {
@@ -94,7 +111,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	};
 
 	if (!conn->registration.kernels)
-		conn->registration.kernels = calloc(1, sizeof(*conn->registration.kernels));
+		conn->registration.kernels = new_map();
 	if (!conn->registration.kernels)
 		return gs_fail(err, "no memory");
 	params.kernels = conn->registration.kernels;
@@ -227,7 +244,7 @@ void gs_client_gone(struct gs_connection *conn)
 	if (conn->step)
 		conn->step->clients--;
 	gs_page_unmap(conn->page);
-	free(conn->registration.kernels);
+	drop_map(conn->registration.kernels);
 	conn->client = NULL;
 	conn->step = NULL;
 	conn->page = NULL;

@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A few trials of the rows of hostile users, so that `make check` has what the campaign found.
+. "$(dirname "${BASH_SOURCE[0]}")/../e2e/lib.sh"
+
+[ "$(id -u)" = 0 ] || skip_all "needs root, to be several users"
+need_built gpushared gpusharectl testsuite/campaign/e4_flip testsuite/e2e/order
+few() { # SCRIPT N
+	t 120 env TMPDIR="$TMP" "$SRC/testsuite/campaign/$1" "$2" 1 | tee "$TMP/last" && grep -E '^row=[A-H][0-9]+ n=[1-9][0-9]* failures=0 ' "$TMP/last"
+}
+check "malformed configurations change nothing (C4)" few c4_malformed.sh 24
+check "a thousand clients, and a user more (D1)" few d1_many_clients.sh 1
+check "anything in a client's page (E4)" few e4_page.sh 20000000
+check "claims of another's job (F1)" few f1_spoofed.sh 40
+check "who registers twice is counted once (F3)" few f3_twice.sh 10
+check "another user's files and the daemon's (F4)" few f4_paths.sh 6
+check "commands that only an administrator may give (F5)" few f5_commands.sh 18
+finish
