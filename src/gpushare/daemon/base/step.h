@@ -89,7 +89,6 @@ struct gs_step {
 	struct event *gone;
 	/* its job's cgroup, which has the kernel's limit (dmem_steps.h); NULL */
 	char *dmem_cgroup;
-	uint32_t clients;
 	/* enum gs_doing (gpu.h) of its busiest client when gs_devices_sync() last ran */
 	uint8_t doing;
 	int64_t begun_s, ended_s; /* seconds since the epoch; ended_s 0: it has not ended */

@@ -194,7 +194,6 @@ int gs_on_hello(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return -1;
 	conn->step = step;
 	conn->device = step->alloc->device;
-	step->clients++;
 	keep_program(conn, msg->hello.program);
 	snprintf(conn->who, sizeof(conn->who), "job " GS_JOB_F ".%s uid %u pid %d",
 		 GS_JOB(step->info.job_id), gs_step_name(step->info.step_id, name, sizeof(name)),
@@ -241,8 +240,6 @@ void gs_client_gone(struct gs_connection *conn)
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
 		gs_user_log(conn->uid, "%s: gone", conn->who);
 	}
-	if (conn->step)
-		conn->step->clients--;
 	gs_page_unmap(conn->page);
 	drop_map(conn->registration.kernels);
 	conn->client = NULL;
