@@ -10,6 +10,10 @@ import subprocess
 import sys
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+sys.dont_write_bytecode = True
+from loop import make_trials
+
 CONF, LOG, DAEMON, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 HERE = os.path.dirname(os.path.realpath(__file__))
 with open(os.path.join(HERE, "../../src/gpushare/config/keys.def")) as file:
@@ -132,19 +136,4 @@ def trial(number):
             print("the good configuration is not taken back: %s" % again)
 
 
-def main():
-    made, until = 0, int(os.environ.get("CAMPAIGN_UNTIL", 2 ** 40))
-    for number in range(SEED - 1, SEED - 1 + N):
-        if time.time() >= until:
-            break
-        made += 1
-        try:
-            wrong = trial(number)
-        except Exception as error:
-            wrong = "%s: %s" % (type(error).__name__, error)
-        if wrong:
-            print("trial %d: %s" % (number - SEED + 2, wrong), flush=True)
-    print(made, flush=True)
-
-
-main()
+make_trials(trial, N, SEED)

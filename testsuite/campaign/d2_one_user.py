@@ -9,6 +9,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
 from connection import Closed, Connection, as_user, message, percentile
+from loop import make_trials
 
 PATH, N, SEED = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 ABUSER, OTHER, SECONDS = 70001, 70002, 4
@@ -122,19 +123,4 @@ def trial(number):
     return ""
 
 
-def main():
-    made, until = 0, int(os.environ.get("CAMPAIGN_UNTIL", 2 ** 40))
-    for number in range(SEED - 1, SEED - 1 + N):
-        if time.time() >= until:
-            break
-        made += 1
-        try:
-            wrong = trial(number)
-        except Exception as error:  # the other user is refused, or the daemon is gone
-            wrong = "%s: %s" % (type(error).__name__, error)
-        if wrong:
-            print("trial %d: %s" % (number - SEED + 2, wrong), flush=True)
-    print(made, flush=True)
-
-
-main()
+make_trials(trial, N, SEED)

@@ -13,6 +13,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
 from connection import Connection, as_user, step
+from loop import make_trials
 
 FOLDER, PUBLIC, DAEMON, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
 VICTIM, INTRUDER = 70001, 70002
@@ -148,22 +149,16 @@ def main():
         file.write("precious\n")
     os.chmod(precious, 0o600)
     victim = victim_process()
-    made, until = 0, int(os.environ.get("CAMPAIGN_UNTIL", 2 ** 40))
-    for number in range(SEED - 1, SEED - 1 + N):
-        if time.time() >= until:
-            break
-        made += 1
-        random.seed(number)
-        try:
-            wrong = modes() or as_user(INTRUDER, WAYS[number % len(WAYS)], victim)
-            with open(precious) as file:
-                wrong = wrong or ("" if file.read() == "precious\n" else "a file of root's was written to")
-            Connection(SOCKET).query()
-        except Exception as error:
-            wrong = "%s: %s" % (type(error).__name__, error)
-        if wrong:
-            print("trial %d: %s" % (number - SEED + 2, wrong), flush=True)
-    print(made, flush=True)
+
+    def trial(index):
+        random.seed(index)
+        wrong = modes() or as_user(INTRUDER, WAYS[index % len(WAYS)], victim)
+        with open(precious) as file:
+            wrong = wrong or ("" if file.read() == "precious\n" else "a file of root's was written to")
+        Connection(SOCKET).query()
+        return wrong
+
+    make_trials(trial, N, SEED)
 
 
 main()

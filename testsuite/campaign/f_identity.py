@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 sys.dont_write_bytecode = True
 from connection import NAMES, Closed, Connection, as_user, step
+from loop import make_trials
 
 ROW, PATH, N, SEED = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 VICTIM, INTRUDER = 70001, 70002
@@ -188,19 +189,7 @@ def main():
     victim, hold = (0, None) if ROW == "F3" else victim_step()
     if ROW != "F3" and not victim:
         sys.exit("the victim gets no step")
-    made, until = 0, int(os.environ.get("CAMPAIGN_UNTIL", 2 ** 40))
-    import time
-    for trial in range(SEED - 1, SEED - 1 + N):
-        if time.time() >= until:
-            break
-        made += 1
-        try:
-            wrong = row(trial, victim)
-        except Exception as error:  # the daemon is gone, for instance
-            wrong = "%s: %s" % (type(error).__name__, error)
-        if wrong:
-            print("trial %d: %s" % (trial - SEED + 2, wrong), flush=True)
-    print(made, flush=True)
+    make_trials(lambda index: row(index, victim), N, SEED)
     if hold:
         os.close(hold[1])
 
