@@ -105,13 +105,9 @@ static void test_it_has_the_programs_grid(void **unused)
 	end(launched("batch launch-guarded launch-end wait"), LONG_GRID, GS_K_DONE);
 }
 
-/* Told to leave, it goes on where it left, and gets somewhere whatever is ordered then. */
-static void test_it_goes_on(void **unused)
+/* It is told to leave, and does so when 400 of its blocks have run. */
+static void leaves_at_400(struct gs_slot *slot)
 {
-	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
-	struct shim_launch *l = shim_launch_at((uint32_t)(slot - page->slot));
-
-	(void)unused;
 	gs_page_store(page->grant, 0);
 	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
 	ring();
@@ -120,6 +116,16 @@ static void test_it_goes_on(void **unused)
 	end(slot, 400, GS_K_READY);
 	usleep(20000);
 	forget_calls();
+}
+
+/* Told to leave, it goes on where it left, and gets somewhere whatever is ordered then. */
+static void test_it_goes_on(void **unused)
+{
+	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
+	struct shim_launch *l = shim_launch_at((uint32_t)(slot - page->slot));
+
+	(void)unused;
+	leaves_at_400(slot);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	await_calls("write-control-0 record-control await-relaunch batch relaunch-guarded "
@@ -423,14 +429,7 @@ static void test_a_refused_end_of_a_relaunch(void **unused)
 	struct gs_slot *slot = launched("batch launch-guarded launch-end wait");
 
 	(void)unused;
-	gs_page_store(page->grant, 0);
-	assert_true(gs_slot_move(slot, GS_K_RUNNING, GS_K_TOEVICT));
-	ring();
-	EVENTUALLY(*word() == GS_GUARD_LEAVE);
-	*word() = GS_GUARD_LEAVE | 400;
-	end(slot, 400, GS_K_READY);
-	usleep(20000);
-	forget_calls();
+	leaves_at_400(slot);
 	fake_driver_fail("relaunch-end", CUDA_ERROR_OUT_OF_MEMORY);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
