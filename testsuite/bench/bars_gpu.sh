@@ -24,7 +24,7 @@ entries|76|1|7|entries.csv=allocations.csv|ENTRIES="limit pair contexts" memory 
 frames|88|1|7|entries.csv=local-memory.csv|FRAMES=100 ENTRIES_LIMIT=190 ENTRIES=frames memory entries
 checkpoint|40|1|7|checkpoint.csv|memory checkpoint
 random|20|1|7|random.txt|memory random
-copies|130|1|37|copies.csv|verb copies
+copies|98|1|37|copies.csv|verb copies
 price|13|1|4 7|price.csv|memory price
 table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run

@@ -18,7 +18,7 @@ end=$((SECONDS + 150))
 bad=0 daemon=
 trap '[ -z "$daemon" ] || { kill "$daemon" && wait "$daemon"; } 2>/dev/null; rm -rf "$tmp"' EXIT
 
-library() { # NAME: the file of the driver's that the loader finds, or one of the usual places'
+library() { # NAME: the file of the driver's that the loader finds, or that in one of the usual places
 	local found place
 	found=$(ldconfig -p | sed -n "s/.*$1 (libc6,x86-64.* => //p" | head -1)
 	for place in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/local/nvidia/lib64; do
