@@ -8,6 +8,10 @@
 /* A client this far ahead of an equal is held back: about a hundredth of the GPU time of some
  * seconds. */
 #define LEAD_NS (20.0 * GS_NS_PER_MS)
+/* Under MPS clients of equal shares run side by side, and holding one back costs both what they gain
+ * from that. So it is held back only when it is further ahead, and no longer than until it is half
+ * as far ahead. */
+#define SIDE_LEAD_NS (100.0 * GS_NS_PER_MS)
 /*
  * Where the driver switches between contexts, a client is held back for 10 ms at most, and then not
  * again for 2 ms. A program that uses several GPUs and is held back on one of them holds up its
@@ -135,19 +139,23 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_g
 		  uint64_t now)
 {
 	struct gs_holder_state *h = &t->holder_state;
-	double lead;
+	double lead, most = LEAD_NS, least = 0;
 
 	if (!last || t == last || !h->joined ||
 	    (!gpu->o.one_context && t->p.shares == last->p.shares)) {
 		h->held = 0;
 		return 0;
 	}
+	if (gpu->o.one_context && t->p.shares == last->p.shares) {
+		most = SIDE_LEAD_NS;
+		least = SIDE_LEAD_NS / 2;
+	}
 	lead = gs_usage_lead(t, last);
-	if (!h->held && lead > LEAD_NS && now >= h->free_until) {
+	if (!h->held && lead > most && now >= h->free_until) {
 		h->held = 1;
 		h->held_ns = now;
 	} else if (h->held &&
-		   (lead <= 0 || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
+		   (lead <= least || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
 		h->held = 0;
 		h->free_until = now + FREE_LEAST_NS;
 	}
