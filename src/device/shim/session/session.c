@@ -24,7 +24,7 @@
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 _Atomic(struct shim_session *) shim_session_made;
-static _Atomic int unmanaged; /* it is decided to leave this process alone */
+_Atomic int shim_session_none;
 
 static uint32_t env_u32(const char *name, uint32_t otherwise)
 {
@@ -46,7 +46,7 @@ static void forget_in_child(void)
 	if (s)
 		gs_client_forked(s->client);
 	atomic_store(&shim_session_made, NULL);
-	atomic_store(&unmanaged, 0);
+	atomic_store(&shim_session_none, 0);
 	pthread_mutex_init(&making, NULL);
 	shim_upcalls->forked();
 }
@@ -215,11 +215,11 @@ struct shim_session *shim_session(void)
 	const char *socket;
 	struct shim_force_plan force = { 0 };
 
-	if (s || atomic_load_explicit(&unmanaged, memory_order_relaxed))
+	if (s || shim_session_is_none())
 		return s;
 	pthread_mutex_lock(&making);
 	s = atomic_load(&shim_session_made);
-	if (!s && !unmanaged) {
+	if (!s && !shim_session_none) {
 		/* Register this first: making a session may wait for the daemon for long, and
 		 * another thread may fork meanwhile. */
 		if (!at_fork) {
@@ -237,7 +237,7 @@ struct shim_session *shim_session(void)
 			atexit(stop_at_exit);
 		}
 		atomic_store(&shim_session_made, s);
-		unmanaged = !s;
+		shim_session_none = !s;
 	}
 	pthread_mutex_unlock(&making);
 	return s;

@@ -52,6 +52,14 @@ static inline struct shim_session *shim_session_peek(void)
 	return atomic_load_explicit(&shim_session_made, memory_order_acquire);
 }
 
+/* Is it decided that this process is left alone? Then its launches are passed to the driver at
+ * once. */
+extern _Atomic int shim_session_none SHIM_HOT;
+static inline int shim_session_is_none(void)
+{
+	return atomic_load_explicit(&shim_session_none, memory_order_relaxed);
+}
+
 /* With DaemonAbsent=fail and no daemon, this program gets no time slice until the agent has
  * connected to one. */
 static inline int shim_session_forsaken(const struct shim_session *s)
