@@ -30,10 +30,11 @@
 /* What the driver was called for: "b" begun, "dN" N chunks done, "w" a wait, "cN" a copy of N KiB.
  */
 static char calls[8192];
-static int gpu_works;         /* what is enqueued is done at once */
-static size_t next_byte;      /* where the copies so far have come to */
-static int fails_after;       /* copies; -1: none does */
-static CUresult batch_answer; /* of operations on memory */
+static int gpu_works;          /* what is enqueued is done at once */
+static size_t next_byte;       /* where the copies so far have come to */
+static int fails_after;        /* copies; -1: none does */
+static CUresult batch_answer;  /* of operations on memory */
+static CUresult stream_answer; /* whether anything is left in the stream */
 static uint32_t open_in_driver, forced_in_driver;
 
 static void note(const char *format, unsigned long n)
@@ -68,6 +69,12 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 			atomic_store(at, op[i].writeValue.value);
 	}
 	return batch_answer;
+}
+
+static CUresult fake_query(CUstream stream)
+{
+	(void)stream;
+	return stream_answer;
 }
 
 static CUresult copied(size_t from, size_t bytes)
@@ -145,6 +152,7 @@ static int setup(void **state)
 {
 	shim_rig_idle(state);
 	PUT(cuStreamBatchMemOp_v2, fake_batch);
+	PUT(cuStreamQuery, fake_query);
 	PUT(cuMemcpyHtoDAsync_v2, fake_up_async);
 	PUT(cuMemcpyHtoD_v2, fake_up);
 	PUT(cuMemcpy2DAsync_v2, fake_plane);
@@ -154,6 +162,7 @@ static int setup(void **state)
 	gpu_works = 1;
 	fails_after = -1;
 	batch_answer = CUDA_SUCCESS;
+	stream_answer = CUDA_SUCCESS;
 	calls[0] = '\0';
 	next_byte = 0;
 	memset(page->copies.made, 0, sizeof(page->copies.made));
@@ -205,6 +214,20 @@ static void one_that_is_not_cut_is_marked(void **state)
 	page->copies.rule[GS_COPY_TO_DEVICE] = GS_COPY_TELL;
 	up(MIB);
 	expect("b c1024 d1 ");
+}
+
+/* The engine may be another's for a time slice of the driver: the daemon is not to hear of the copy
+ * only after that. */
+static void the_first_of_its_stream_has_begun_at_once(void **state)
+{
+	(void)state;
+	gpu_works = 0;
+	up(2 * CHUNK);
+	expect("b c128 d1 ");
+	assert_int_equal(page->copies.run[0].state, GS_COPY_BEGUN);
+	stream_answer = CUDA_ERROR_NOT_READY;
+	up(2 * CHUNK);
+	assert_int_equal(page->copies.run[1].state, GS_COPY_ENQUEUED);
 }
 
 static void in_chunks_behind_the_barrier(void **state)
@@ -390,6 +413,7 @@ int main(void)
 		CASE(alone_nothing_changes),
 		CASE(small_ones_pass),
 		CASE(one_that_is_not_cut_is_marked),
+		CASE(the_first_of_its_stream_has_begun_at_once),
 		CASE(in_chunks_behind_the_barrier),
 		CASE(whole_without_a_chunk_size),
 		CASE(what_is_managed_or_beyond_the_end_passes),

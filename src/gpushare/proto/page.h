@@ -125,7 +125,9 @@ enum gs_copy_rule {
 
 /*
  * A copy that is under way.  The client makes it and frees it once done is chunks; as the copy goes
- * on the GPU writes state and done, or the client where it copies chunk by chunk itself.
+ * on the GPU writes state and done, or the client where it copies chunk by chunk itself.  One that
+ * has begun waits for nothing but the engine, so the client also says it of a copy that is the
+ * first of its stream.
  */
 enum gs_copy_state { GS_COPY_NONE, GS_COPY_ENQUEUED, GS_COPY_BEGUN };
 struct gs_copy_run {

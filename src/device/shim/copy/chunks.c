@@ -133,6 +133,23 @@ static void add_op(CUstreamBatchMemOpParams *op, unsigned int *n, int wait, CUde
 	++*n;
 }
 
+/*
+ * Where nothing is left in its stream before it, a copy waits only for the engine. It is marked as
+ * begun at once: the GPU's own mark would come with the engine, up to a time slice of the driver
+ * later, and until then the others would not be held back.
+ */
+static void mark_begun_if_first(struct shim_session *s, const struct shim_copy *c, int i)
+{
+	CUstreamCaptureMode mode;
+	CUresult rc;
+
+	shim_capture_relax(&mode);
+	rc = REAL(cuStreamQuery)(c->stream);
+	shim_capture_restore(mode);
+	if (rc == CUDA_SUCCESS)
+		gs_page_store(s->page->copies.run[i].state, GS_COPY_BEGUN);
+}
+
 /* A run whose marks the GPU writes; each chunk after a wait for the barrier, if the run waits. */
 static CUresult by_stream(struct shim_session *s, const struct shim_copy *c,
 			  const struct shim_context *ctx, int i, const struct shim_copy_run *run,
@@ -234,6 +251,8 @@ static CUresult run(struct shim_session *s, struct shim_copy *c, int cut, size_t
 	i = shim_copy_run_begin(s, c->way, bytes_of(c), c->group ? r.chunks : 1, &r);
 	if (i < 0)
 		return part(c, 0, c->units);
+	if (go == BY_STREAM)
+		mark_begun_if_first(s, c, i);
 	gs_page_request(s->page);
 	if (cut)
 		say(c, r.chunks, go);
