@@ -35,7 +35,7 @@ _gpushare()
 		[[ " ${verbs//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]} && break
 	done
 	case $prev in
-	-p | --policy) mapfile -t COMPREPLY < <(compgen -W 'all fifo piv dprr sjf srt rr cfs frs frsp' -- "$cur"); return ;;
+	-p | --policy) mapfile -t COMPREPLY < <(compgen -W 'all fifo piv dprr sjf srt rr cfs frs frsp edf' -- "$cur"); return ;;
 	--isolation) mapfile -t COMPREPLY < <(compgen -W 'none contexts mps' -- "$cur"); return ;;
 	esac
 	if [[ $cur == -* ]]; then

@@ -37,6 +37,7 @@ static void arrive(struct bench *b)
 		.alone_ns = (uint64_t)(1 + random() % 30) * GS_NS_PER_MS,
 		.priority = (int32_t)(random() % 30),
 		.shares = 1 + (uint32_t)random() % 100,
+		.due_ns = b->now + (uint64_t)(random() % 100) * GS_NS_PER_MS,
 	};
 	struct gs_error err;
 

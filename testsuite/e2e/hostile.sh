@@ -107,7 +107,7 @@ check "the shares of those that ended meanwhile are back" until_true 20 no_steps
 
 change_policy() {
 	local policy
-	for policy in fifo piv dprr sjf srt rr cfs frsp frs fifo piv dprr sjf srt rr cfs frsp frs; do
+	for policy in fifo piv dprr sjf srt rr cfs frsp edf frs fifo piv dprr sjf srt rr cfs frsp edf frs; do
 		configure $policy
 		daemon HUP
 		sleep 0.06

@@ -304,6 +304,71 @@ static void dprr_rises_by_twenty_at_most(void **state)
 	gs_sched_destroy(s);
 }
 
+/* Arrives at `now` and is due so much later; 0: never. */
+static void arrive_due(struct gs_sched *s, uint64_t id, uint64_t now, uint64_t deadline)
+{
+	const struct gs_task_params p = { .nt = 100,
+					  .shares = 1,
+					  .due_ns = deadline ? now + deadline : 0 };
+
+	assert_int_equal(gs_sched_arrive(s, id, &p, now, NULL), 0);
+}
+
+static void edf_runs_what_is_due_first(void **state)
+{
+	struct gs_sched *s = make("edf");
+
+	(void)state;
+	arrive_due(s, 1, 0, 20 * MS);
+	assert_int_equal(run(s, 0, 1), UINT64_MAX);
+	/* Due at 21 and, as early as the holder, at 20: neither evicts it. */
+	arrive_due(s, 2, MS, 20 * MS);
+	arrive_due(s, 3, 5 * MS, 15 * MS);
+	expect(s, 5 * MS, GS_ACT_KEEP, 1);
+	arrive_due(s, 4, 6 * MS, 10 * MS);
+	evict(s, 6 * MS, 1);
+	run(s, 6 * MS, 4);
+	gs_sched_leave(s, 4, 8 * MS, NULL);
+	run(s, 8 * MS, 1); /* the earlier arrival of the two that are due at 20 */
+	gs_sched_leave(s, 1, 9 * MS, NULL);
+	run(s, 9 * MS, 3);
+	gs_sched_leave(s, 3, 10 * MS, NULL);
+	run(s, 10 * MS, 2);
+	gs_sched_destroy(s);
+}
+
+static void edf_finishes_what_is_late_first(void **state)
+{
+	struct gs_sched *s = make("edf");
+
+	(void)state;
+	arrive_due(s, 1, 0, 5 * MS);
+	run(s, 0, 1);
+	arrive_due(s, 2, 10 * MS, 2 * MS); /* due at 12, task 1 was at 5 */
+	expect(s, 10 * MS, GS_ACT_KEEP, 1);
+	expect(s, 50 * MS, GS_ACT_KEEP, 1);
+	gs_sched_leave(s, 1, 51 * MS, NULL);
+	run(s, 51 * MS, 2);
+	gs_sched_destroy(s);
+}
+
+static void edf_puts_those_without_a_deadline_last(void **state)
+{
+	struct gs_sched *s = make("edf");
+
+	(void)state;
+	arrive_due(s, 1, 0, 0);
+	arrive_due(s, 2, 0, 0);
+	run(s, 0, 1);
+	arrive_due(s, 3, MS, 3600 * GS_NS_PER_S);
+	evict(s, MS, 1);
+	run(s, MS, 3);
+	gs_sched_leave(s, 3, 2 * MS, NULL);
+	run(s, 2 * MS, 1); /* in order of arrival */
+	expect(s, 500 * MS, GS_ACT_KEEP, 1);
+	gs_sched_destroy(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +386,9 @@ int main(void)
 		cmocka_unit_test(srt_lets_an_overrun_count),
 		cmocka_unit_test(dprr_slices_by_priority_and_swaps_queues),
 		cmocka_unit_test(dprr_rises_by_twenty_at_most),
+		cmocka_unit_test(edf_runs_what_is_due_first),
+		cmocka_unit_test(edf_finishes_what_is_late_first),
+		cmocka_unit_test(edf_puts_those_without_a_deadline_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,9 +249,9 @@ static void more_priorities_than_classes(void **state)
 
 static void who_is_more_urgent(void **state)
 {
-	static const struct gs_urgency batch = { BATCH, 5 }, batch_low = { BATCH, 1 },
-				       night = { NIGHT, 5 }, rr = { INTERACTIVE, 5 },
-				       rr_low = { INTERACTIVE, 1 };
+	static const struct gs_urgency batch = { BATCH, 5, 0 }, batch_low = { BATCH, 1, 0 },
+				       night = { NIGHT, 5, 0 }, rr = { INTERACTIVE, 5, 0 },
+				       rr_low = { INTERACTIVE, 1, 0 };
 	struct gs_sched *s = create(0);
 
 	(void)state;
@@ -263,6 +263,23 @@ static void who_is_more_urgent(void **state)
 	s = by_priority("rr");
 	assert_true(gs_sched_compare(s, rr, rr_low) > 0);
 	assert_int_equal(gs_sched_compare(s, rr, night), 0);
+	gs_sched_destroy(s);
+}
+
+static void a_deadline_is_urgent_under_edf_only(void **state)
+{
+	static const struct gs_urgency due = { 0, 1, 1 }, due_high = { 0, 5, 1 },
+				       none = { 0, 5, 0 };
+	struct gs_sched *s;
+
+	(void)state;
+	s = create(0);
+	assert_int_equal(gs_sched_set_class_policy(s, 0, "edf", 0, NULL), 0);
+	assert_true(gs_sched_compare(s, due, none) > 0);
+	assert_true(gs_sched_compare(s, none, due) < 0);
+	assert_int_equal(gs_sched_compare(s, due, due_high), 0);
+	assert_int_equal(gs_sched_set_class_policy(s, 0, "rr", 0, NULL), 0);
+	assert_int_equal(gs_sched_compare(s, due, none), 0);
 	gs_sched_destroy(s);
 }
 
@@ -311,6 +328,7 @@ int main(void)
 		cmocka_unit_test(each_priority_is_a_class),
 		cmocka_unit_test(more_priorities_than_classes),
 		cmocka_unit_test(who_is_more_urgent),
+		cmocka_unit_test(a_deadline_is_urgent_under_edf_only),
 		cmocka_unit_test(a_holder_is_evicted_when_told),
 	};
 

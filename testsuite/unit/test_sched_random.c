@@ -104,6 +104,7 @@ static void arrive(struct model *m)
 		.priority = (int32_t)draw(m, 40) - 5,
 		.shares = 1 + (uint32_t)draw(m, 100),
 		.class = t->class,
+		.due_ns = draw(m, 3) ? 1 + m->now + draw(m, 60 * MS) : 0,
 	};
 	assert_int_equal(gs_sched_arrive(m->sched, t->id, &p, m->now, NULL), 0);
 	m->live++;

@@ -211,6 +211,7 @@ int gs_one_arrive(struct gs_one *sched, uint64_t id, const struct gs_task_params
 	task->left_ns = task->alone_ns;
 	task->priority = params->priority;
 	task->shares = params->shares;
+	task->due_ns = params->due_ns ? params->due_ns : GS_NO_LIMIT;
 	task->arrival_ns = sched->view.now;
 	task->since_ns = sched->view.now;
 	task->links.heap_at = GS_NOT_READY;

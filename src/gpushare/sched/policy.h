@@ -40,6 +40,7 @@ struct gs_task {
 	int32_t priority;
 	uint32_t shares;
 	uint64_t arrival_ns;
+	uint64_t due_ns;            /* its deadline; GS_NO_LIMIT: it has none */
 	uint64_t since_ns;          /* when it joined the ready queue, or got the GPU */
 	uint64_t ran_ns, waited_ns; /* up to since_ns */
 	uint64_t word[2];           /* the policy's own; zero when the task arrives */
@@ -106,6 +107,7 @@ struct gs_view {
  *              core raises its quanta only to half as many hand-overs.
  * by_priority  A flag: a task of a higher priority is more urgent than one of a lower
  *              priority, and not its equal (gs_sched_compare()).
+ * by_deadline  The same of a task that has a deadline and one that has none.
  * lets_finish  A flag: a quantum that the core has raised is extended to what the task has
  *              left, if that is at most half a quantum more (options->let_finish). For
  *              policies that do not consider lengths themselves.
@@ -122,6 +124,7 @@ struct gs_policy {
 	int weighs;
 	int lets_finish;
 	int by_priority;
+	int by_deadline;
 };
 
 /* gs_policy_fifo and so on, one per line of policies.def. */

@@ -263,6 +263,7 @@ int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct g
 	size_t last = sched->count - 1;
 	uint32_t x = a.class < last ? a.class : (uint32_t)last,
 		 y = b.class < last ? b.class : (uint32_t)last;
+	const struct gs_policy *policy;
 
 	if (sched->options.by_priority)
 		return (a.priority > b.priority) - (a.priority < b.priority);
@@ -270,9 +271,10 @@ int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct g
 		return sched->class[x].priority > sched->class[y].priority ? 1 : -1;
 	if (x != y) /* of two classes of one priority the earlier goes first */
 		return x < y ? 1 : -1;
-	return sched->class[x].one->policy->by_priority ?
-		       (a.priority > b.priority) - (a.priority < b.priority) :
-		       0;
+	policy = sched->class[x].one->policy;
+	if (policy->by_deadline)
+		return (a.has_deadline != 0) - (b.has_deadline != 0);
+	return policy->by_priority ? (a.priority > b.priority) - (a.priority < b.priority) : 0;
 }
 
 void gs_sched_evict(struct gs_sched *sched)

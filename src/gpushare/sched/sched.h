@@ -40,10 +40,12 @@ struct gs_sched;
 
 #define GS_SCHED_CLASSES_MAX 8
 
-/* How urgent a task is: its class and its priority, as gs_task_params has them. */
+/* How urgent a task is: its class and its priority, as gs_task_params has them, and whether it has
+ * a deadline. */
 struct gs_urgency {
 	uint32_t class;
 	int32_t priority;
+	int has_deadline;
 };
 
 /* One class. `policy` NULL or empty: the GPU's policy, which gs_sched_set_policy() changes. */
@@ -138,7 +140,7 @@ int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id);
 /*
  * Above 0: `a` is more urgent than `b`; below 0: it is less urgent; 0: they are equals. A higher
  * class is more urgent, and within a class a higher priority if the class's policy orders by
- * priority (policy.h, by_priority).
+ * priority (policy.h, by_priority), or a deadline if it orders by deadlines (by_deadline).
  */
 int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b);
 

@@ -43,6 +43,7 @@ struct gs_task_params {
 	uint32_t shares;   /* entitlement, at least 1 */
 	/* index into the classes of gs_sched_set_classes(); an invalid one means the last */
 	uint32_t class;
+	uint64_t due_ns; /* when it is to have finished, on the clock of `now`; 0: no deadline */
 };
 
 enum gs_action {
