@@ -106,6 +106,23 @@ for o in "16 " "15 --cfs-longest-wait"; do
 	grep -q "^c,6.300000,${o%% *}.000000," "$dir/out" || fail "cfs ${o#* }: $(grep '^c,' "$dir/out")"
 done
 
+# Periodic kernels: b is due first at 0, and evicts a at 32.
+printf 'name,length_ms,period_ms,deadline_ms\na,4,10,10\nb,2,8,5\n' >"$dir/periodic.csv"
+status 0 "" -p edf -w "$dir/periodic.csv" --until 40 -f csv
+head -n 1 "$dir/out" | grep -q '^name,period_ms,deadline_ms,jobs,missed,response_p50_ms,' || fail "columns of --until: $(head -n 1 "$dir/out")"
+grep -q '^a,10.000000,10.000000,4,0,4.000,6.000,6.000,4.000,4.000,4.000,' "$dir/out" || fail "a of --until: $(grep '^a,' "$dir/out")"
+grep -q '^b,8.000000,5.000000,5,0,2.000,' "$dir/out" || fail "b of --until: $(grep '^b,' "$dir/out")"
+grep -q '^edf,9,0,' "$dir/out" || fail "sum of --until: $(grep '^edf,' "$dir/out")"
+status 0 "" -p all -w "$dir/periodic.csv" --until 40 -f json
+python3 -c 'import json, sys; p = json.load(open(sys.argv[1]))["policies"]; assert len(p) >= 10 and all(k["jobs"] for q in p for k in q["kernels"]), p' "$dir/out" ||
+	fail "JSON of --until"
+status 0 "" -p edf -w "$dir/periodic.csv" --until 40
+status 1 "formats csv, json and table only" -p edf -w "$dir/periodic.csv" --until 40 -f svg
+status 2 "--rounds says nothing with --until" -p edf -w "$dir/periodic.csv" --until 40 --rounds 3
+status 2 "--until must be later than zero" -p edf -w "$dir/periodic.csv" --until 0
+status 2 "--policy and --workload must be given" -p edf --until 5
+status 2 "--until says nothing with --trace" --trace - --gpus 2 -p rr --until 5
+
 # Admission to memory: Table 2 of RBDM, t2 first and t20 last.
 t2=$srcdir/testsuite/workloads/rbdm-table2.csv
 status 0 "" --memory rbdm-strict --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv

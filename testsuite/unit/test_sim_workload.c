@@ -42,6 +42,7 @@ static void bad_rows_are_named(void **state)
 		{ "", "t.csv:1:1: no kernel" },
 		{ HEADER, "t.csv:1:1: no kernel" },
 		{ "name,length\n", "t.csv:1:6: the first line names the columns" },
+		{ "name,length_ms,period_ms\na,1,-1\n", "t.csv:2:5: period_ms: '-1' is negative" },
 		{ "name,length_ms,original_ms\na,1,0\n",
 		  "t.csv:2:5: original_ms: a kernel has a length" },
 		{ "name,name\n", "t.csv:1:6: a column is named twice" },

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "gpushare/sim/periodic_output.h"
 
 /* Jobs take hours: with the papers' quanta of a millisecond there would be far too many events. */
 #define JOB_QUANTUM_NS (60 * GS_NS_PER_S)
@@ -205,6 +206,45 @@ static int run_trace(struct sim_command *c, struct gs_error *err)
 	return rc;
 }
 
+static int play_periodic(struct sim_command *c, struct gs_timing *timing, struct gs_error *err)
+{
+	int csv = strcmp(c->format->name, "csv") == 0, json = strcmp(c->format->name, "json") == 0;
+	const struct sim_periodic x = {
+		.workload = c->experiment.workload,
+		.options = c->experiment.options,
+		.costs = c->experiment.costs,
+		.until_ns = c->until_ns,
+	};
+	struct sim_periodic_summary summary[SIM_POLICIES_MAX];
+	const char *policy[SIM_POLICIES_MAX];
+	size_t count = policies(c, policy);
+
+	for (size_t i = 0; i < count; i++) {
+		if (sim_periodic_run(&x, policy[i], timing, &summary[i], err) < 0)
+			return -1;
+		sim_write_faults(stderr, policy[i], summary[i].faults);
+		(json ? sim_periodic_json :
+		 csv  ? sim_periodic_csv :
+			sim_periodic_table)(stdout, x.workload, timing, &summary[i], i, count);
+	}
+	if (!json)
+		(csv ? sim_periodic_csv_end : sim_periodic_table_end)(stdout, summary, count);
+	return written(err);
+}
+
+static int run_periodic(struct sim_command *c, struct gs_error *err)
+{
+	struct gs_timing *timing;
+	int rc;
+
+	if (!c->format->writer)
+		return gs_fail(err, "--until has the formats csv, json and table only");
+	timing = calloc(c->experiment.workload->count, sizeof(*timing));
+	rc = timing ? play_periodic(c, timing, err) : gs_fail(err, "no memory");
+	free(timing);
+	return rc;
+}
+
 static int run_workload(struct sim_command *c, struct gs_error *err)
 {
 	struct sim_workload workload;
@@ -213,7 +253,9 @@ static int run_workload(struct sim_command *c, struct gs_error *err)
 	if (sim_workload_load(c->path, &workload, err) < 0)
 		return -1;
 	c->experiment.workload = &workload;
-	rc = c->admission ? run_admission(c, err) : run_all(c, err);
+	rc = c->admission ? run_admission(c, err) :
+	     c->until_ns  ? run_periodic(c, err) :
+			    run_all(c, err);
 	sim_workload_free(&workload);
 	return rc;
 }

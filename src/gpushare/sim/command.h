@@ -24,6 +24,7 @@ struct sim_command {
 	const char *path;
 	const struct sim_format *format;
 	struct sim_experiment experiment;
+	uint64_t until_ns; /* --until, for periodic kernels; 0: not given */
 	struct sim_memory memory;
 	int admission; /* --memory was given */
 	const char *trace;

@@ -247,6 +247,7 @@ int sim_gpu_arrive(struct sim_gpu *gpu, uint32_t kernel, const struct sim_kernel
 		.alone_ns = what->told_ns ? what->told_ns : what->length_ns,
 		.priority = what->priority,
 		.shares = what->shares,
+		.due_ns = what->deadline_ns ? now + what->deadline_ns : 0,
 	};
 	uint64_t busy = what->gpu_ns;
 	uint32_t slot;

@@ -22,7 +22,7 @@ void sim_help(void)
 #undef POLICY
 	printf("  -w, --workload FILE   comma separated, - for standard input; columns:\n"
 	       "                          name,arrival_ms,length_ms,block_tasks,priority,\n"
-	       "                          shares,memory_mb,original_ms\n"
+	       "                          shares,memory_mb,original_ms,period_ms,deadline_ms\n"
 	       "  -f, --format F        how to write the results (default table):\n");
 #define FORMAT(name, words) printf("                          %-5s %s\n", #name, words);
 	SIM_WRITERS
@@ -43,6 +43,8 @@ void sim_help(void)
 	       "      --shuffle         draw anew for each round which kernel arrives when\n"
 	       "      --rounds N        repeat, and average per kernel (default 1)\n"
 	       "      --seed N          of the shuffle (default 1)\n"
+	       "      --until MS        kernels with a period_ms come again until then: how punctual\n"
+	       "                          each is\n"
 	       "      --trace FILE      Slurm's accounting, as sacct --parsable2 prints it\n"
 	       "      --gpus N          of the cluster\n"
 	       "      --partition P=N   jobs of partition P have priority N (default 1)\n"

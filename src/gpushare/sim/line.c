@@ -21,14 +21,16 @@ enum column {
 	COL_SHARES,
 	COL_MEMORY,
 	COL_ORIGINAL,
+	COL_PERIOD,
+	COL_DEADLINE,
 	COL_COUNT,
 };
 
 _Static_assert(COL_COUNT == SIM_COLUMNS, "a place for each");
 
 static const char *const column_name[COL_COUNT] = {
-	"name",     "arrival_ms", "length_ms", "block_tasks",
-	"priority", "shares",     "memory_mb", "original_ms",
+	"name",   "arrival_ms", "length_ms",   "block_tasks", "priority",
+	"shares", "memory_mb",  "original_ms", "period_ms",   "deadline_ms",
 };
 
 /* One field of a line, as text. */
@@ -128,6 +130,10 @@ static int parse_field(enum column column, const char *text, struct sim_kernel *
 		if (parse_ms(text, &k->original_ns, err) < 0)
 			return -1;
 		return k->original_ns ? 0 : gs_fail(err, "a kernel has a length above zero");
+	case COL_PERIOD:
+		return parse_ms(text, &k->period_ns, err);
+	case COL_DEADLINE:
+		return parse_ms(text, &k->deadline_ns, err);
 	case COL_COUNT:
 		break;
 	}
@@ -151,7 +157,8 @@ int sim_line_columns(const struct sim_line *line, struct sim_columns *columns, s
 			return sim_line_fail(line, f.at, err,
 					     "the first line names the columns: "
 					     "name,arrival_ms,length_ms,block_tasks,priority,"
-					     "shares,memory_mb,original_ms");
+					     "shares,memory_mb,original_ms,"
+					     "period_ms,deadline_ms");
 		if (seen & (1u << c))
 			return sim_line_fail(line, f.at, err, "a column is named twice");
 		seen |= 1u << c;
@@ -186,5 +193,7 @@ int sim_line_kernel(const struct sim_line *line, const struct sim_columns *colum
 	}
 	if (column < columns->count)
 		return sim_line_fail(line, line->len + 1, err, "fewer fields than columns");
+	if (!k->deadline_ns)
+		k->deadline_ns = k->period_ns;
 	return 0;
 }

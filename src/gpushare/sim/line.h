@@ -5,7 +5,7 @@
 
 #include "gpushare/sim/workload.h"
 
-#define SIM_COLUMNS 8
+#define SIM_COLUMNS 10
 
 struct sim_line {
 	const char *file; /* for messages */

@@ -44,6 +44,7 @@ enum {
 	CAPACITY,
 	CYCLE,
 	AGE,
+	UNTIL,
 	SHOW_VERSION,
 	OPTIONS,
 };
@@ -114,19 +115,19 @@ static int take_costs(void *of, const char *value, struct gs_error *err)
 	return rc;
 }
 
-enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4 };
+enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4, PERIODIC = 8 };
 
-/* In which of the three uses an option says anything; 0: in any. */
+/* In which of the four uses an option says anything; 0: in any. */
 static const unsigned char uses[OPTIONS] = {
-	[HANDOVER] = PLAYED | CLUSTER,
-	[COSTS] = PLAYED | CLUSTER,
-	[QUANTUM_HANDOVERS] = PLAYED | CLUSTER,
-	[MIN_QUANTUM] = PLAYED | CLUSTER,
-	[RR_QUANTUM] = PLAYED | CLUSTER,
-	[CFS_EPOCH] = PLAYED | CLUSTER,
-	[CFS_LONGEST_WAIT] = PLAYED | CLUSTER,
-	[DPRR_TICK] = PLAYED | CLUSTER,
-	[STARVATION] = PLAYED | CLUSTER,
+	[HANDOVER] = PLAYED | CLUSTER | PERIODIC,
+	[COSTS] = PLAYED | CLUSTER | PERIODIC,
+	[QUANTUM_HANDOVERS] = PLAYED | CLUSTER | PERIODIC,
+	[MIN_QUANTUM] = PLAYED | CLUSTER | PERIODIC,
+	[RR_QUANTUM] = PLAYED | CLUSTER | PERIODIC,
+	[CFS_EPOCH] = PLAYED | CLUSTER | PERIODIC,
+	[CFS_LONGEST_WAIT] = PLAYED | CLUSTER | PERIODIC,
+	[DPRR_TICK] = PLAYED | CLUSTER | PERIODIC,
+	[STARVATION] = PLAYED | CLUSTER | PERIODIC,
 	[ROUNDS] = PLAYED,
 	[SHUFFLE] = PLAYED,
 	[GAP] = PLAYED,
@@ -137,13 +138,14 @@ static const unsigned char uses[OPTIONS] = {
 	[CAPACITY] = ADMISSION,
 	[CYCLE] = ADMISSION,
 	[AGE] = ADMISSION,
+	[UNTIL] = PERIODIC,
 };
 
 /* What is to be done with all of them: -1 with what is missing or says nothing there. */
 static int check_use(const struct sim_command *c, const struct gs_option *options,
 		     struct gs_error *err)
 {
-	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : PLAYED;
+	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : given[UNTIL] ? PERIODIC : PLAYED;
 
 	if (c->trace && (!c->policy || !c->cluster.gpus || c->path || c->admission))
 		return gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
@@ -152,13 +154,14 @@ static int check_use(const struct sim_command *c, const struct gs_option *option
 		return gs_fail(
 			err,
 			"with --memory, --capacity and --workload must be given and --policy not");
-	if (use == PLAYED && (!c->policy || !c->path))
+	if ((use == PLAYED || use == PERIODIC) && (!c->policy || !c->path))
 		return gs_fail(err, "--policy and --workload must be given");
 	for (int i = 0; i < OPTIONS; i++)
 		if (given[i] && uses[i] && !(uses[i] & use))
 			return gs_fail(err, "--%s says nothing %s", options[i].name,
 				       c->trace           ? "with --trace" :
 				       c->admission       ? "with --memory" :
+				       use == PERIODIC    ? "with --until" :
 				       uses[i] == CLUSTER ? "without --trace" :
 							    "without --memory");
 	return 1;
@@ -199,6 +202,7 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 		       .most = 1 << 30),
 		OPTION(CYCLE, 0, "cycle", .duration = &c->memory.cycle_ns),
 		OPTION(AGE, 0, "age", .wide = &memory->age_cycles, .most = INT64_MAX),
+		OPTION(UNTIL, 0, "until", .duration = &c->until_ns),
 		OPTION(SHOW_VERSION, 'V', "version"),
 		{ NULL },
 	};
@@ -220,6 +224,8 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 			       given[DPRR_TICK] << 3);
 	if (!given[COSTS])
 		c->experiment.costs = sim_costs_of(o->handover_ns);
+	if (given[UNTIL] && !c->until_ns)
+		return gs_fail(err, "--until must be later than zero");
 	return check_use(c, options, err);
 }
 

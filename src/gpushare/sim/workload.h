@@ -3,10 +3,11 @@
  * A workload: kernels and when they arrive.  Comma separated, the first line
  * names the columns, in any order; lines that begin with # are comments:
  *
- *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb,original_ms
+ *	name,arrival_ms,length_ms,block_tasks,priority,shares,memory_mb,original_ms,
+ *	period_ms,deadline_ms
  *
  * name and length_ms must be there.  Defaults: arrival 0, 1000 block-tasks,
- * priority 1, 1 share, no memory, original as length.
+ * priority 1, 1 share, no memory, original as length, no period, deadline as period.
  */
 #ifndef GPUSHARE_SIM_WORKLOAD_H
 #define GPUSHARE_SIM_WORKLOAD_H
@@ -29,7 +30,9 @@ struct sim_kernel {
 	int32_t priority;
 	uint32_t shares;
 	uint32_t memory_mb;
-	uint32_t line; /* of the file, from 1; 0: of none */
+	uint64_t period_ns;   /* it arrives again so often (periodic.h); 0: once */
+	uint64_t deadline_ns; /* from its arrival; 0: it has none */
+	uint32_t line;        /* of the file, from 1; 0: of none */
 };
 
 /*
