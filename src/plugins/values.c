@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "common/clock.h"
+#include "common/period.h"
 #include "common/units.h"
 #include "gpushare/proto/msg.h"
 
@@ -185,6 +186,11 @@ int gs_option_priority(const char *text, uint32_t *priority, struct gs_error *er
 		return -1;
 	*priority = (uint32_t)value;
 	return 0;
+}
+
+int gs_option_period(const char *text, uint64_t *ns, struct gs_error *err)
+{
+	return bounded(text, err) < 0 ? -1 : gs_period_parse(text, ns, err);
 }
 
 /* One element, "gres:" taken off: name[:type][:count][(...)], count last. */

@@ -49,6 +49,9 @@ int gs_option_memory(const char *text, uint64_t *bytes, struct gs_error *err);
 /* --gpushare-priority: 0..GS_PRIORITY_MAX.  0, or -1 with the reason. */
 int gs_option_priority(const char *text, uint32_t *priority, struct gs_error *err);
 
+/* --gpushare-period and --gpushare-deadline: ns, 0.1 ms to a day.  0, or -1 with the reason. */
+int gs_option_period(const char *text, uint64_t *ns, struct gs_error *err);
+
 /*
  * How many of gres `name` a list of Slurm's says there are, all types added
  * up: "gpu:1,gpushare:30(IDX:0)", "gres:gpushare:25", "gpushare(CNT:40)",

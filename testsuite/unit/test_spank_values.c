@@ -114,6 +114,28 @@ static void test_memory(void **state)
 	assert_int_equal(gs_option_memory("automatic", &bytes, &err), -1);
 }
 
+static void test_period(void **state)
+{
+	static const char *const bad[] = { "",     "0",   "-20ms",
+					   "99us", "25h", "20 ms",
+					   "soon", "1e3", "00000000000000000000000000000020ms" };
+	struct gs_error err;
+	uint64_t ns;
+
+	(void)state;
+	assert_int_equal(gs_option_period("20ms", &ns, &err), 0);
+	assert_int_equal(ns, 20000000);
+	assert_int_equal(gs_option_period("0.1", &ns, &err), 0);
+	assert_int_equal(ns, 100000);
+	assert_int_equal(gs_option_period("24h", &ns, &err), 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = 0;
+		assert_int_equal(gs_option_period(bad[i], &ns, &err), -1);
+		assert_true(err.text[0] != 0);
+	}
+	assert_int_equal(gs_option_period(NULL, &ns, &err), -1);
+}
+
 static void test_priority(void **state)
 {
 	static const char *const bad[] = { "", "-1", "1001", "high", "1.5", "10 ", "0x1" };
@@ -255,9 +277,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_given),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_priority),      cmocka_unit_test(test_gres_count),
-		cmocka_unit_test(test_gres_bare),     cmocka_unit_test(test_library_path),
-		cmocka_unit_test(test_socket_path),   cmocka_unit_test(test_gpu_index),
+		cmocka_unit_test(test_period),        cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_gres_count),    cmocka_unit_test(test_gres_bare),
+		cmocka_unit_test(test_library_path),  cmocka_unit_test(test_socket_path),
+		cmocka_unit_test(test_gpu_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,8 @@ static void test_state_lines(void **unused)
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\"x\"\"",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"\"",
 		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"physics",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"\" 40 20000000",
+		"step 1 2 3 4 5 6 0 0 77 88 0 2 \"low\" \"\" \"\" 40 20000000 0",
 	};
 	struct gs_step_info in = { .job_id = 4026531840u,
 				   .step_id = GS_STEP_BATCH,
@@ -67,6 +69,8 @@ static void test_state_lines(void **unused)
 	(void)unused;
 	for (int empty = 0; empty < 3; empty++) {
 		in.job_shares = empty == 1 ? 0 : 40;
+		in.period.every_ns = empty == 1 ? 20000000 : 0;
+		in.period.deadline_ns = empty ? 15000000 : 0;
 		if (empty)
 			in.partition[0] = in.account[0] = '\0';
 		assert_true(gs_state_print(&in, line, sizeof(line)) < (int)sizeof(line));
@@ -85,6 +89,8 @@ static void test_state_lines(void **unused)
 		assert_string_equal(out.account, in.account);
 		assert_int_equal(out.tier, in.tier);
 		assert_int_equal(out.job_shares, in.job_shares);
+		assert_int_equal(out.period.every_ns, in.period.every_ns);
+		assert_int_equal(out.period.deadline_ns, in.period.deadline_ns);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(gs_state_parse(bad[i], &out), -1);

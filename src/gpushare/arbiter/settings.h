@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "common/period.h"
 #include "gpushare/arbiter/copy_state.h"
 #include "gpushare/arbiter/learned.h"
 #include "gpushare/arbiter/step_usage.h"
@@ -57,9 +58,7 @@ struct gs_gpu_client_params {
 	/* it is evicted each time it has had the time slice this long, even if nobody waits; 0:
 	 * never */
 	uint64_t force_ns;
-	/* how often its jobs begin, and how long after that each is to have finished (edf); 0: the
-	 * step has told no such time */
-	uint64_t period_ns, deadline_ns;
+	struct gs_period period; /* of its step */
 	uint32_t job_id, step_id;
 	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program; /* NULL: not known */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/child.h"
+#include "common/period.h"
 #include "common/program.h"
 #include "common/units.h"
 #include "gpushare/ctl/ctl.h"
@@ -98,14 +99,51 @@ static void mount_shim(const char *socket, const struct gs_msg_registered *r)
 	gs_mount_tell_job(folder, getuid(), job, r->env, &err);
 }
 
+static int take_period(void *of, const char *text, struct gs_error *err)
+{
+	return gs_period_parse(text, of, err);
+}
+
+/* Of a step that has a period or a deadline; its registration follows on the same connection. */
+static int tell_period(int sock, const struct gs_msg_periodic *periodic, struct gs_error *err)
+{
+	struct gs_error why;
+	struct gs_msg msg;
+
+	if (!periodic->period_ns && !periodic->deadline_ns)
+		return 0;
+	gs_msg_init(&msg, GS_MSG_PERIODIC, 1);
+	msg.periodic = *periodic;
+	if (gs_ctl_exchange(sock, &msg, GS_MSG_OK, &why) == 0)
+		return 0;
+	return gs_fail(err,
+		       "--period, --deadline: %.150s (a gpushared of an earlier version knows "
+		       "neither)",
+		       why.text);
+}
+
+static int register_step(int sock, const struct gs_msg_local *local,
+			 const struct gs_msg_periodic *periodic, struct gs_msg *msg,
+			 struct gs_error *err)
+{
+	if (tell_period(sock, periodic, err) < 0)
+		return -1;
+	gs_msg_init(msg, GS_MSG_LOCAL, 1);
+	msg->local = *local;
+	return gs_ctl_exchange(sock, msg, GS_MSG_REGISTERED, err);
+}
+
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	struct gs_msg_local local = { .shares = 100 };
+	struct gs_msg_periodic periodic = { 0 };
 	const struct gs_option options[] = {
 		{ "shares", 's', .number = &local.shares, .least = 1, .most = 1000000 },
 		{ "mem", 'm', .take = parse_memory, .of = &local.memory },
 		{ "partition", 'p', .take = parse_partition, .of = &local },
 		{ "gpu", 'g', .number = &local.gpu, .most = 1000000 },
+		{ "period", .take = take_period, .of = &periodic.period_ns },
+		{ "deadline", .take = take_period, .of = &periodic.deadline_ns },
 		{ "force-evict-ms", .number = &local.force_ms, .most = GS_FORCE_MS_MAX },
 		{ NULL },
 	};
@@ -120,9 +158,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	sock = gs_ctl_connect(socket, &err);
 	if (sock < 0)
 		return gs_ctl_fail("%s", err.text);
-	gs_msg_init(&msg, GS_MSG_LOCAL, 1);
-	msg.local = local;
-	if (gs_ctl_exchange(sock, &msg, GS_MSG_REGISTERED, &err) < 0) {
+	if (register_step(sock, &local, &periodic, &msg, &err) < 0) {
 		close(sock);
 		return gs_ctl_fail("%s", err.text);
 	}
@@ -144,6 +180,9 @@ const struct gs_verb gs_verb_run = {
 		"                        (default: in proportion to the shares)\n"
 		"  -p, --partition NAME  take this partition's priority\n"
 		"  -g, --gpu N           which GPU (default: 0)\n"
+		"      --period TIME     its work on the GPU begins so often, as in 20ms\n"
+		"      --deadline TIME   and is to have ended so long after that (default: the\n"
+		"                        period); the policy edf goes by that\n"
 		"      --force-evict-ms N  evict it whenever it has had the GPU for N ms,\n"
 		"                        also when nobody waits (default: 0, never)\n"
 		"\n"

@@ -38,6 +38,7 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 	[GS_MSG_REGISTER] = gs_on_register,
 	[GS_MSG_UNREGISTER] = gs_on_unregister,
 	[GS_MSG_LOCAL] = gs_on_local,
+	[GS_MSG_PERIODIC] = gs_on_periodic,
 	[GS_MSG_QUERY] = gs_on_query,
 	[GS_MSG_HISTORY] = gs_on_history,
 	[GS_MSG_POLICY] = gs_on_policy,

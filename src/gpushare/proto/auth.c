@@ -26,6 +26,14 @@ static int context(const char *munge_socket, munge_ctx_t *ctx, struct gs_error *
 
 /* A slurmstepd that was there before an upgrade still seals what it knows, for UNREGISTER. */
 #define STEP_OF_BEFORE ((int)offsetof(struct gs_msg_step, job_shares))
+#define STEP_WITHOUT_PERIOD ((int)offsetof(struct gs_msg_step, period_ns))
+
+/* A step that is not periodic is sealed as before there were periods, so that a gpushared of before
+ * takes it, too. */
+static int sealed_size(const struct gs_msg_step *step)
+{
+	return step->period_ns || step->deadline_ns ? (int)sizeof(*step) : STEP_WITHOUT_PERIOD;
+}
 
 int gs_auth_seal(const struct gs_msg_step *step, uid_t decoder, const char *munge_socket,
 		 char *cred, size_t size, struct gs_error *err)
@@ -39,7 +47,7 @@ int gs_auth_seal(const struct gs_msg_step *step, uid_t decoder, const char *mung
 		return -1;
 	munge_ctx_set(ctx, MUNGE_OPT_TTL, CREDENTIAL_LIFE_S);
 	munge_ctx_set(ctx, MUNGE_OPT_UID_RESTRICTION, decoder);
-	rc = munge_encode(&text, ctx, step, sizeof(*step));
+	rc = munge_encode(&text, ctx, step, sealed_size(step));
 	if (rc != EMUNGE_SUCCESS) {
 		gs_fail(err, "munge: %s", munge_ctx_strerror(ctx));
 	} else if (strlen(text) >= size) {
@@ -67,7 +75,8 @@ int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step 
 	rc = munge_decode(cred, ctx, &payload, &len, uid, &gid);
 	if (rc != EMUNGE_SUCCESS) {
 		gs_fail(err, "munge: %s", munge_ctx_strerror(ctx));
-	} else if (len != (int)sizeof(*step) && len != STEP_OF_BEFORE) {
+	} else if (len != (int)sizeof(*step) && len != STEP_WITHOUT_PERIOD &&
+		   len != STEP_OF_BEFORE) {
 		gs_fail(err, "a credential with %d bytes of payload", len);
 	} else {
 		memset(step, 0, sizeof(*step));

@@ -207,7 +207,11 @@ static int check_tasks(const struct gs_request *request, const struct gs_site *s
 int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		     struct gs_verdict *verdict, struct gs_error *err)
 {
-	const char *option = request->memory ? "mem" : request->priority ? "priority" : NULL;
+	const char *option = request->memory   ? "mem" :
+			     request->priority ? "priority" :
+			     request->period   ? "period" :
+			     request->deadline ? "deadline" :
+						 NULL;
 	struct gs_gres_item item[GS_PER_COUNT];
 	int elsewhere = 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * --gpushare-mem and --gpushare-priority: registered so that --help lists
+ * --gpushare-mem, --gpushare-priority and so on: registered so that --help lists
  * them, checked when they are given (sbatch then refuses the submission), and
  * read again by slurmstepd from what the submission passed on.
  */
@@ -9,29 +9,37 @@
 
 #include "plugins/values.h"
 
-enum { OPTION_MEM, OPTION_PRIORITY };
+enum { OPTION_MEM, OPTION_PRIORITY, OPTION_PERIOD, OPTION_DEADLINE };
+
+static const char *const names[] = { "mem", "priority", "period", "deadline" };
 
 static struct gs_spank_options given;
+
+static int read_option(int which, const char *text, struct gs_error *err)
+{
+	switch (which) {
+	case OPTION_MEM:
+		given.memory_set = 1;
+		return gs_option_memory(text, &given.memory, err);
+	case OPTION_PRIORITY:
+		given.priority_set = 1;
+		return gs_option_priority(text, &given.priority, err);
+	case OPTION_PERIOD:
+		return gs_option_period(text, &given.period_ns, err);
+	default:
+		return gs_option_period(text, &given.deadline_ns, err);
+	}
+}
 
 static int option(int val, const char *text, int remote)
 {
 	struct gs_error err;
-	int rc;
 
 	(void)remote;
-	if (val == OPTION_MEM)
-		rc = gs_option_memory(text, &given.memory, &err);
-	else
-		rc = gs_option_priority(text, &given.priority, &err);
-	if (rc < 0) {
-		slurm_error("--gpushare-%s: %s", val == OPTION_MEM ? "mem" : "priority", err.text);
-		return ESPANK_BAD_ARG;
-	}
-	if (val == OPTION_MEM)
-		given.memory_set = 1;
-	else
-		given.priority_set = 1;
-	return ESPANK_SUCCESS;
+	if (read_option(val, text, &err) == 0)
+		return ESPANK_SUCCESS;
+	slurm_error("--gpushare-%s: %s", names[val], err.text);
+	return ESPANK_BAD_ARG;
 }
 
 static struct spank_option options[] = {
@@ -45,6 +53,13 @@ static struct spank_option options[] = {
 	  "partition's "
 	  "(needs --gres=gpushare)",
 	  1, OPTION_PRIORITY, option },
+	{ "gpushare-period", "TIME",
+	  "the job's work on the GPU begins so often, as in 20ms (needs --gres=gpushare)", 1,
+	  OPTION_PERIOD, option },
+	{ "gpushare-deadline", "TIME",
+	  "that work is to have ended so long after it began, which the policy edf goes by; "
+	  "without it, the period (needs --gres=gpushare)",
+	  1, OPTION_DEADLINE, option },
 };
 
 int gs_options_register(spank_t spank)
@@ -63,4 +78,13 @@ int gs_options_register(spank_t spank)
 const struct gs_spank_options *gs_options(void)
 {
 	return &given;
+}
+
+const char *gs_options_any(void)
+{
+	return given.memory_set   ? names[OPTION_MEM] :
+	       given.priority_set ? names[OPTION_PRIORITY] :
+	       given.period_ns    ? names[OPTION_PERIOD] :
+	       given.deadline_ns  ? names[OPTION_DEADLINE] :
+				    NULL;
 }

@@ -197,6 +197,8 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 		step->program = program_key(spank, uid, argc, argv);
 	step->priority_set = (uint32_t)options->priority_set;
 	step->priority = options->priority;
+	step->period_ns = options->period_ns;
+	step->deadline_ns = options->deadline_ns;
 	memcpy(step->partition, job.partition, sizeof(step->partition));
 	memcpy(step->qos, job.qos, sizeof(step->qos));
 	memcpy(step->account, job.account, sizeof(step->account));
@@ -253,12 +255,12 @@ static void forget_other_job(spank_t spank)
 /* Options that nothing will look at deserve a word. */
 static void unused_options(void)
 {
-	const struct gs_spank_options *options = gs_options();
+	const char *option = gs_options_any();
 
-	if (options->memory_set || options->priority_set)
+	if (option)
 		snprintf(self.message, sizeof(self.message),
 			 "gpushare: job %u: --gpushare-%s has no effect without --gres=gpushare",
-			 self.step.job_id, options->memory_set ? "mem" : "priority");
+			 self.step.job_id, option);
 }
 
 void gs_stepd_misconfigured(const struct gs_error *err)

@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "common/period.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/proto/msg.h"
@@ -60,8 +61,9 @@ struct gs_connection {
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	struct gs_registration registration;
 
-	/* The owner of a LOCAL step: */
+	/* The owner of a LOCAL step, and what it has said of it before: */
 	struct gs_step *own;
+	struct gs_period period;
 };
 
 /* Takes over an accepted socket. NULL: no memory, and then fd is closed. */

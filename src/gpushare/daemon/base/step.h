@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "common/period.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/daemon/base/moves.h"
@@ -63,9 +64,10 @@ struct gs_step_info {
 	char partition[64], qos[64], account[64]; /* "": none */
 	uint32_t tier;                            /* as in gs_config_who */
 	pid_t registrant;
-	uint64_t start;    /* start time of that process (proc.h) */
-	uint64_t program;  /* see common/program.h; 0: not known; not in the state file */
-	int local;         /* started by `gpusharectl run` */
+	uint64_t start;   /* start time of that process (proc.h) */
+	uint64_t program; /* see common/program.h; 0: not known; not in the state file */
+	int local;        /* started by `gpusharectl run` */
+	struct gs_period period;
 	uint32_t force_ms; /* its programs are evicted this often, even if nobody waits; 0: never */
 	int admitted;      /* it had its reservation, as the state file says */
 };

@@ -110,6 +110,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	struct gs_step_info info;
 	struct gs_msg_step said;
 	struct gs_step *step;
+	struct gs_error err;
 
 	(void)fd;
 	if (open_credential(conn, msg, msg->registration.cred, &said) < 0)
@@ -129,6 +130,10 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	keep_name(info.partition, sizeof(info.partition), said.partition);
 	keep_name(info.qos, sizeof(info.qos), said.qos);
 	keep_name(info.account, sizeof(info.account), said.account);
+	info.period = (struct gs_period) { said.period_ns, said.deadline_ns };
+	if (gs_period_complete(&info.period, &err) < 0)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "%s",
+					    err.text);
 	if (info.job_id >= GS_LOCAL_JOB_FIRST)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "%u is not the id of a Slurm job", info.job_id);
@@ -147,6 +152,30 @@ static uint32_t next_local(struct gs_daemon *d)
 		id = gs_local_job_next(id);
 	d->next_local = gs_local_job_next(id);
 	return id;
+}
+
+static int answer_ok(struct gs_connection *conn, uint32_t tag)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_OK, tag);
+	return tag ? gs_connection_send(conn, &msg, -1) : 0;
+}
+
+int gs_on_periodic(struct gs_connection *conn, struct gs_msg *msg, int fd)
+{
+	struct gs_period period = { msg->periodic.period_ns, msg->periodic.deadline_ns };
+	struct gs_error err;
+
+	(void)fd;
+	if (conn->own || conn->step)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
+					    "the period is told before the step is registered");
+	if (gs_period_complete(&period, &err) < 0)
+		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "%s",
+					    err.text);
+	conn->period = period;
+	return answer_ok(conn, msg->header.tag);
 }
 
 int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
@@ -177,6 +206,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.memory = msg->local.memory;
 	info.program = gs_program_key_said(conn->uid, msg->local.program);
 	info.force_ms = msg->local.force_ms;
+	info.period = conn->period;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(conn, msg->header.tag, &info, &step) < 0)
@@ -186,14 +216,6 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 }
 
 /* ---- the end of a step ------------------------------------------------ */
-
-static int answer_ok(struct gs_connection *conn, uint32_t tag)
-{
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_OK, tag);
-	return tag ? gs_connection_send(conn, &msg, -1) : 0;
-}
 
 void gs_register_conn_gone(struct gs_connection *conn)
 {

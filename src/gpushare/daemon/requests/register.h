@@ -5,7 +5,7 @@
 
 #include "gpushare/daemon/base/connection.h"
 
-gs_handler gs_on_register, gs_on_unregister, gs_on_local;
+gs_handler gs_on_register, gs_on_unregister, gs_on_local, gs_on_periodic;
 
 /* It waits for no report; if it is the owner of a LOCAL step, that is over.  A listener of
  * connection.h. */

@@ -103,6 +103,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 		.class = gs_step_class(conn->d->config, &step->info),
 		.shares = step->info.shares,
 		.force_ns = step->info.force_ms * GS_NS_PER_MS,
+		.period = step->info.period,
 		.job_id = step->info.job_id,
 		.step_id = step->info.step_id,
 		.name = conn->who,

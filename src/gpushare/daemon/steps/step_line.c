@@ -19,12 +19,15 @@ _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX 
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
-	char job[16] = "";
+	char job[64] = "";
 
-	if (i->job_shares)
+	if (i->period.deadline_ns)
+		snprintf(job, sizeof(job), " %u %" PRIu64 " %" PRIu64, i->job_shares,
+			 i->period.every_ns, i->period.deadline_ns);
+	else if (i->job_shares)
 		snprintf(job, sizeof(job), " %u", i->job_shares);
 	/* Names come last, each in quotes, since each may be empty. Earlier daemons wrote no
-	 * account, and no shares of the job after it. */
+	 * account, after it no shares of the job, and after those no period. */
 	return snprintf(buf, size,
 			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64
 			" %d %u \"%s\" \"%s\"%s%s%s%s",
@@ -68,7 +71,8 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 	    (*line == ' ' && (line++, !read_name(&line, i->account, sizeof(i->account)))))
 		return -1;
 	if (*line == ' ')
-		i->job_shares = (uint32_t)strtoul(line + 1, NULL, 10);
+		sscanf(line, " %u %" SCNu64 " %" SCNu64, &i->job_shares, &i->period.every_ns,
+		       &i->period.deadline_ns);
 	i->uid = uid;
 	i->local = flags & 1;
 	i->admitted = flags >> 1 & 1;
