@@ -281,6 +281,10 @@ static void a_deadline_is_urgent_under_edf_only(void **state)
 	assert_int_equal(gs_sched_set_class_policy(s, 0, "rr", 0, NULL), 0);
 	assert_int_equal(gs_sched_compare(s, due, none), 0);
 	gs_sched_destroy(s);
+	s = by_priority("edf");
+	assert_true(gs_sched_compare(s, due, none) < 0); /* its priority is lower */
+	assert_true(gs_sched_compare(s, due_high, none) > 0);
+	gs_sched_destroy(s);
 }
 
 static void a_holder_is_evicted_when_told(void **state)

@@ -258,23 +258,33 @@ static size_t class_for(struct gs_sched *sched, int32_t priority)
 	return (size_t)(c - sched->class);
 }
 
+static int compare_numbers(int32_t a, int32_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Within one class. */
+static int compare_under(const struct gs_policy *policy, struct gs_urgency a, struct gs_urgency b)
+{
+	if (policy->by_deadline)
+		return (a.has_deadline != 0) - (b.has_deadline != 0);
+	return policy->by_priority ? compare_numbers(a.priority, b.priority) : 0;
+}
+
 int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b)
 {
 	size_t last = sched->count - 1;
 	uint32_t x = a.class < last ? a.class : (uint32_t)last,
 		 y = b.class < last ? b.class : (uint32_t)last;
-	const struct gs_policy *policy;
 
 	if (sched->options.by_priority)
-		return (a.priority > b.priority) - (a.priority < b.priority);
+		return a.priority != b.priority ? compare_numbers(a.priority, b.priority) :
+						  compare_under(sched->class[0].one->policy, a, b);
 	if (sched->class[x].priority != sched->class[y].priority)
-		return sched->class[x].priority > sched->class[y].priority ? 1 : -1;
+		return compare_numbers(sched->class[x].priority, sched->class[y].priority);
 	if (x != y) /* of two classes of one priority the earlier goes first */
 		return x < y ? 1 : -1;
-	policy = sched->class[x].one->policy;
-	if (policy->by_deadline)
-		return (a.has_deadline != 0) - (b.has_deadline != 0);
-	return policy->by_priority ? (a.priority > b.priority) - (a.priority < b.priority) : 0;
+	return compare_under(sched->class[x].one->policy, a, b);
 }
 
 void gs_sched_evict(struct gs_sched *sched)
