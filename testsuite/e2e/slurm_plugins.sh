@@ -91,6 +91,12 @@ for value in high 1001 -1 1.5; do
 	check "--gpushare-priority=$value is refused by sbatch with the reason" \
 		refused '--gpushare-priority: .+' submit $G --gpushare-priority=$value --wrap true
 done
+for value in soon 0 99us 25h -20ms ''; do
+	check "--gpushare-period=$value is refused by sbatch with the reason" \
+		refused '--gpushare-period: .+' submit $G --gpushare-period=$value --wrap true
+	check "--gpushare-deadline=$value too" \
+		refused '--gpushare-deadline: .+' submit $G --gpushare-deadline=$value --wrap true
+done
 check "an over-long value is refused" refused 'more than 31 characters' \
 	submit $G --gpushare-mem=00000000000000000000000000000008G --wrap true
 check "a bad value in the environment is refused as well" refused 'Invalid argument' \
@@ -99,13 +105,15 @@ check "--gpushare-mem without gpushare is refused at submission" \
 	refused '--gpushare-mem without --gres=gpushare' submit --gpushare-mem=8G --wrap true
 check "--gpushare-priority without gpushare is refused at submission, by srun too" \
 	refused '--gpushare-priority without --gres=gpushare' t 10 srun --gpushare-priority=3 true
+check "--gpushare-deadline without gpushare is refused at submission" \
+	refused '--gpushare-deadline without --gres=gpushare' submit --gpushare-deadline=20ms --wrap true
 check "more shares than the GPU has are refused" refused 'more than a GPU has' submit --gres=gpushare:101 --wrap true
 
 # --- registration ---
 
 standin grant
 job=$(as_nobody env LD_LIBRARY_PATH=/user/lib GPUSHARE_SHARES=100 GPUSHARE_JOB_ID=1 timeout 10 sbatch --parsable \
-	--output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=200M --gpushare-priority=7 \
+	--output="$D/out/%j" -p high --gres=gpushare:25 --gpushare-mem=200M --gpushare-priority=7 --gpushare-period=20ms --gpushare-deadline=15ms \
 	--wrap 'env; echo STEP; srun --gres=gpushare:10 env')
 check "a user's job with options completes" reaches "$job" COMPLETED
 batch=$(sed '/^STEP$/,$d' "$D/out/$job")
@@ -126,9 +134,9 @@ check "the shim is not put in front twice" has_line "$step" LD_LIBRARY_PATH=/sta
 nobody=$(id -u nobody)
 logged() { cat "$LOG"; grep -qE -- "$1" "$LOG"; }
 check "the batch step is registered by root, with user, shares, memory, priority and partition" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account=$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=4294967291 uid=$nobody shares=25 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account= period=20000000 deadline=15000000$"
 check "the step within is registered with its own shares" logged \
-	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account=$"
+	"^REGISTER pid=[0-9]+ sealer=0 job=$job step=0 uid=$nobody shares=10 gpu=0 memory=209715200 priority=7 partition=high qos= tier=11 account= period=20000000 deadline=15000000$"
 check "both are taken back: four requests in all" test "$(requests "$job")" = 4
 
 # sbatch --wait and srun return when the job is complete: by then its end must have been told.

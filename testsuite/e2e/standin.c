@@ -61,10 +61,12 @@ static void log_step(FILE *log, const char *what, pid_t pid, uid_t sealer,
 {
 	fprintf(log,
 		"%s pid=%d sealer=%u job=%u step=%u uid=%u shares=%u gpu=%u memory=%llu "
-		"priority=%s%u partition=%s qos=%s tier=%u account=%s\n",
+		"priority=%s%u partition=%s qos=%s tier=%u account=%s "
+		"period=%llu deadline=%llu\n",
 		what, (int)pid, (unsigned)sealer, s->job_id, s->step_id, s->uid, s->shares, s->gpu,
 		(unsigned long long)s->memory, s->priority_set ? "" : "unset:", s->priority,
-		s->partition, s->qos, s->tier, s->account);
+		s->partition, s->qos, s->tier, s->account, (unsigned long long)s->period_ns,
+		(unsigned long long)s->deadline_ns);
 	fflush(log);
 }
 
