@@ -16,6 +16,7 @@
 struct gs_gpu *gpu;
 uint64_t now;
 uint64_t force_ns;
+struct gs_period period;
 
 struct gs_gpu_options options_of(const char *policy)
 {
@@ -55,6 +56,7 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 					  .shares = 50,
 					  .name = "a client",
 					  .force_ns = force_ns,
+					  .period = period,
 					  .counted = c->counted };
 
 	c->gpu_client = gs_gpu_add(gpu, &p, adopted, now);

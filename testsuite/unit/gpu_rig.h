@@ -27,7 +27,8 @@ struct client {
 
 extern struct gs_gpu *gpu;
 extern uint64_t now;
-extern uint64_t force_ns; /* of those that join from then on; at first 0 */
+extern uint64_t force_ns;       /* of those that join from then on; at first 0 */
+extern struct gs_period period; /* the same */
 
 struct gs_gpu_options options_of(const char *policy);
 void begin(const char *policy);

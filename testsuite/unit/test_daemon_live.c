@@ -164,56 +164,6 @@ static uint32_t local_refused(const struct live *l, uint32_t shares, uint64_t me
 	return msg.refused.code;
 }
 
-/* PERIODIC on a connection of its own, or on that one; the answer's type. */
-static unsigned tell_period(int sock, uint64_t period_ns, uint64_t deadline_ns)
-{
-	struct gs_error err;
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_PERIODIC, 1);
-	msg.periodic.period_ns = period_ns;
-	msg.periodic.deadline_ns = deadline_ns;
-	live_send(sock, &msg, -1);
-	assert_int_equal(gs_msg_recv(sock, &msg, GS_FROM_DAEMON, NULL, &err), 1);
-	return msg.header.type;
-}
-
-static void test_periods_are_bounded(void **state)
-{
-	static const struct {
-		uint64_t period, deadline;
-		enum gs_msg_type answer;
-	} told[] = { { 20 * GS_NS_PER_MS, 0, GS_MSG_OK },
-		     { 20 * GS_NS_PER_MS, 30 * GS_NS_PER_MS, GS_MSG_OK },
-		     { 0, 5 * GS_NS_PER_MS, GS_MSG_OK },
-		     { 0, 0, GS_MSG_OK },
-		     { 99999, 0, GS_MSG_REFUSED },
-		     { 20 * GS_NS_PER_MS, 99999, GS_MSG_REFUSED },
-		     { 86401 * GS_NS_PER_S, 0, GS_MSG_REFUSED },
-		     { 0, UINT64_MAX, GS_MSG_REFUSED } };
-	struct live *l = *state;
-	struct gs_msg msg;
-
-	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
-		int sock = live_connect(l);
-
-		assert_int_equal(tell_period(sock, told[i].period, told[i].deadline),
-				 told[i].answer);
-		if (told[i].answer == GS_MSG_REFUSED) {
-			live_expect_closed(sock);
-			continue;
-		}
-		gs_msg_init(&msg, GS_MSG_LOCAL, 1);
-		msg.local.shares = 1;
-		live_send(sock, &msg, -1);
-		live_expect(sock, &msg, GS_MSG_REGISTERED, NULL);
-		/* Too late now: it says so. */
-		assert_int_equal(tell_period(sock, 20 * GS_NS_PER_MS, 0), GS_MSG_REFUSED);
-		live_expect_closed(sock);
-	}
-	live_serves(l);
-}
-
 static void test_no_overbooking(void **state)
 {
 	struct live *l = *state;
@@ -490,7 +440,6 @@ int main(void)
 		LIVE(test_claims),
 		LIVE(test_other_user_is_refused),
 		LIVE(test_registration_needs_root_and_munge),
-		LIVE(test_periods_are_bounded),
 		LIVE(test_no_overbooking),
 		LIVE(test_connections_are_bounded),
 		LIVE(test_who_does_not_read_is_closed),

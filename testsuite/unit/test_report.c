@@ -280,6 +280,30 @@ static void test_json_has_the_columns(void **unused)
 	free(text);
 }
 
+static void test_punctual(void **unused)
+{
+	const struct gs_period period = { .every_ns = 20000000, .deadline_ns = 5000000 },
+			       none = { 0 };
+	const struct gs_timing_job late = { 0, 8000000, 0, 6000000, 20000000, 5000000 };
+	struct gs_report_row row = row_of(12, "0");
+	struct gs_timing *timing = calloc(1, sizeof(*timing));
+
+	(void)unused;
+	assert_non_null(timing);
+	gs_report_fill_punctual(&row, &none, NULL);
+	assert_true(isnan(row.period_ms) && isnan(row.deadline_ms) && isnan(row.jitter_max_ms));
+	assert_int_equal(row.bursts, -1);
+	assert_int_equal(row.missed, -1);
+	gs_timing_add(timing, &late);
+	gs_report_fill_punctual(&row, &period, timing);
+	assert_true(row.period_ms == 20 && row.deadline_ms == 5);
+	assert_true(row.bursts == 1 && row.missed == 1);
+	assert_true(row.response_max_ms == 8 && row.occupying_p50_ms == 6);
+	assert_true(row.pending_p99_ms == 2 && row.tardiness_p50_ms == 3);
+	assert_true(isnan(row.jitter_p50_ms)); /* the first has none */
+	free(timing);
+}
+
 static void test_kernels_say_why(void **unused)
 {
 	struct gs_step_usage_kernel k = { .name = "gemm",
@@ -462,6 +486,7 @@ int main(void)
 		cmocka_unit_test(test_comment_of_several_nodes),
 		cmocka_unit_test(test_reports_of_jobs_that_are_over),
 		cmocka_unit_test(test_json_has_the_columns),
+		cmocka_unit_test(test_punctual),
 		cmocka_unit_test(test_kernels_say_why),
 		cmocka_unit_test(test_kernels_say_what_their_variants_are),
 		cmocka_unit_test(test_status_json),

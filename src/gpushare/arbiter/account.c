@@ -2,6 +2,7 @@
 /* A client's accounting; see account.h. */
 #include "gpushare/arbiter/account.h"
 
+#include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 
@@ -14,10 +15,12 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 		return;
 	t->p.usage->worked_ns = now;
 	t->p.usage->turnaround_ns += dt;
-	if (has_gpu)
+	if (has_gpu) {
 		t->p.usage->active_ns += dt;
-	else
+		gs_burst_charge(t, dt);
+	} else {
 		t->p.usage->waiting_ns += dt;
+	}
 }
 
 /*
@@ -189,12 +192,16 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled
 		usage->worked_ns = now;
 		usage->turnaround_ns += ran;
 		usage->active_ns += ran;
+		gs_burst_seen(t, ran, now);
 	}
 	t->found = polled->found;
-	if (t->account.busy && !t->found.live)
+	if (t->account.busy && !t->found.live) {
 		gs_polling_idle(t, now);
-	else if (!t->account.busy && t->found.live)
+		gs_burst_pause(t, now);
+	} else if (!t->account.busy && t->found.live) {
 		gs_polling_busy(t, now);
+		gs_burst_begin(t, now);
+	}
 	t->account.busy = t->found.live != 0;
 	trace_wait(t, now);
 }

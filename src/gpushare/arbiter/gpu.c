@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/handover.h"
@@ -79,6 +80,7 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 	gs_watch_last_poll(&t->watch, t->p.page, now, &polled);
 	if (!polled.bad)
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
+	gs_burst_settle(t, 1, now);
 	gs_copies_leave(t);
 	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
@@ -372,6 +374,7 @@ void gs_gpu_settle(struct gs_gpu *gpu, uint64_t now)
 		gs_gpu_client_copied(t);
 		if (t->account.busy)
 			gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
+		gs_burst_settle(t, 0, now);
 	}
 }
 

@@ -29,6 +29,14 @@ struct gs_task_told {
 	uint64_t nt, done, alone_ns;
 };
 
+/* What a client of a step with a deadline does on the GPU between two of its pauses (burst.h). */
+struct gs_burst {
+	uint64_t since_ns;    /* when it began; 0: there is none */
+	uint64_t idle_ns;     /* when the client had no work left; 0: it has some */
+	uint64_t active_ns;   /* how long it has had the GPU */
+	uint64_t last_end_ns; /* when the one before ended; 0: it is the first */
+};
+
 struct gs_account {
 	uint8_t busy;          /* a busy period is under way */
 	uint64_t charged_ns;   /* time is booked up to here */
@@ -37,6 +45,7 @@ struct gs_account {
 	 * highest launch number that a poll has seen */
 	uint64_t told_launches;
 	struct gs_copied copied[GS_COPY_DIRECTIONS]; /* the copies in the page that are booked */
+	struct gs_burst burst;
 };
 
 /* The client's pauses, in which it had no live launch. */

@@ -9,6 +9,7 @@
  *	        and ring the doorbell (handover.c)
  */
 #include "common/log.h"
+#include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/force.h"
@@ -208,7 +209,8 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 		if (gpu->o.leave_most_ns || t == gpu->holder)
 			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
-		gs_page_tell(t->p.page->only, clients == 1 && !t->p.force_ns);
+		gs_page_tell(t->p.page->only,
+			     clients == 1 && !t->p.force_ns && !t->p.period.deadline_ns);
 		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
 		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
 	}
@@ -243,6 +245,9 @@ static uint64_t next_slice(const struct gs_gpu *gpu, uint64_t now)
 		end = gs_polling_waiting(gpu, now);
 	else
 		end = gs_polling_next(gpu, now);
+	if (end < next)
+		next = end;
+	end = gs_burst_next(gpu, now);
 	return end < next ? end : next;
 }
 

@@ -224,9 +224,18 @@ static uint32_t *copy_samples(const uint32_t *sample_us)
 	return copy;
 }
 
+static void free_kernels(struct gs_step_usage *t)
+{
+	for (uint32_t i = 0; i < t->nkernel; i++)
+		free(t->kernel[i].sample_us);
+	free(t->kernel);
+	t->kernel = NULL;
+	t->nkernel = 0;
+}
+
 static void copy_kernels(struct gs_step_usage *to, const struct gs_step_usage *from)
 {
-	gs_step_usage_fini(to);
+	free_kernels(to);
 	to->kernel = from->nkernel ? malloc(from->nkernel * sizeof(*to->kernel)) : NULL;
 	if (!to->kernel)
 		return;
@@ -246,19 +255,28 @@ void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *fr
 {
 	struct gs_step_usage_kernel *kernel = to->kernel;
 	uint32_t nkernel = to->nkernel;
+	struct gs_timing *timing = to->timing;
 
 	*to = *from;
 	to->kernel = kernel;
 	to->nkernel = nkernel;
+	to->timing = timing;
+	if (timing && from->timing)
+		*timing = *from->timing;
 	if (with_kernels)
 		copy_kernels(to, from);
 }
 
+int gs_step_usage_time(struct gs_step_usage *t)
+{
+	if (!t->timing)
+		t->timing = calloc(1, sizeof(*t->timing));
+	return t->timing ? 0 : -1;
+}
+
 void gs_step_usage_fini(struct gs_step_usage *t)
 {
-	for (uint32_t i = 0; i < t->nkernel; i++)
-		free(t->kernel[i].sample_us);
-	free(t->kernel);
-	t->kernel = NULL;
-	t->nkernel = 0;
+	free_kernels(t);
+	free(t->timing);
+	t->timing = NULL;
 }

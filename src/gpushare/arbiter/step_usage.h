@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpushare/metrics/timing.h"
 #include "gpushare/proto/page.h"
 
 /* kernels of different names in a step, and kernel numbers of a client */
@@ -90,6 +91,7 @@ struct gs_step_usage {
 	/* of all kernels, including those that are not listed, or no longer */
 	struct gs_step_usage_time time;
 	struct gs_copied copied[GS_COPY_DIRECTIONS];
+	struct gs_timing *timing; /* of its bursts (burst.h); NULL: the step has no deadline */
 	struct gs_step_usage_kernel *kernel;
 	uint32_t nkernel;
 };
@@ -152,12 +154,16 @@ double gs_step_usage_left_us(const struct gs_step_usage_kernel *kernel, double q
 /* The step has ended: keeps only the `most` kernels with the most launches. */
 void gs_step_usage_trim(struct gs_step_usage *usage, uint32_t most);
 
-/* Copies *from to *to, which must be another usage. with_kernels: also copies the list of kernels;
+/* Copies *from to *to, which must be another usage, the timing if both have a place for it.
+ * with_kernels: also copies the list of kernels;
  * otherwise `to` keeps its own list. If there is no memory for the list, `to` has none. */
 void gs_step_usage_copy(struct gs_step_usage *to, const struct gs_step_usage *from,
 			int with_kernels);
 
-/* Frees the kernels, not the usage itself. */
+/* From now on the usage has a place for the step's bursts. Returns 0; -1: no memory. */
+int gs_step_usage_time(struct gs_step_usage *usage);
+
+/* Frees the kernels and the timing, not the usage itself. */
 void gs_step_usage_fini(struct gs_step_usage *usage);
 
 #endif

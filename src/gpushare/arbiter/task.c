@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/arbiter/account.h"
+#include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
@@ -34,6 +35,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 		.priority = t->p.priority,
 		.shares = t->p.shares ? t->p.shares : 1,
 		.class = t->p.class,
+		.due_ns = gs_burst_due(t, now),
 	};
 	struct gs_error err;
 

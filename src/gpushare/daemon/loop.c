@@ -31,6 +31,7 @@
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/steps/deadlines.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/gpu/prompt.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
@@ -79,6 +80,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_steps_sweep(arg);
 	gs_job_map_update(arg);
 	gs_energy_update(arg);
+	gs_deadlines_sweep(arg);
 	gs_foreign_sweep();
 }
 

@@ -19,7 +19,7 @@ static void add_sample(struct gs_timing_samples *of, uint64_t ns)
 		of->most_ns = ns;
 }
 
-uint64_t gs_timing_add(struct gs_timing *t, const struct gs_timing_job *job)
+void gs_timing_add(struct gs_timing *t, const struct gs_timing_job *job)
 {
 	uint64_t response = job->end_ns - job->arrival_ns, tardiness = 0;
 	uint64_t occupying = job->occupying_ns < response ? job->occupying_ns : response;
@@ -27,8 +27,8 @@ uint64_t gs_timing_add(struct gs_timing *t, const struct gs_timing_job *job)
 	add_sample(&t->of[GS_TIMING_RESPONSE], response);
 	add_sample(&t->of[GS_TIMING_OCCUPYING], occupying);
 	add_sample(&t->of[GS_TIMING_PENDING], response - occupying);
-	if (t->jobs && job->period_ns) {
-		uint64_t due = t->last_end_ns + job->period_ns;
+	if (job->last_end_ns && job->period_ns) {
+		uint64_t due = job->last_end_ns + job->period_ns;
 
 		add_sample(&t->of[GS_TIMING_JITTER],
 			   job->end_ns > due ? job->end_ns - due : due - job->end_ns);
@@ -39,8 +39,6 @@ uint64_t gs_timing_add(struct gs_timing *t, const struct gs_timing_job *job)
 	}
 	t->jobs++;
 	t->missed += tardiness > 0;
-	t->last_end_ns = job->end_ns;
-	return tardiness;
 }
 
 struct gs_timing_summary gs_timing_summary(const struct gs_timing *t, enum gs_timing_figure figure)

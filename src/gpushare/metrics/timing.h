@@ -36,6 +36,7 @@ enum gs_timing_figure {
 /* One job. deadline_ns counts from the arrival. */
 struct gs_timing_job {
 	uint64_t arrival_ns, end_ns;
+	uint64_t last_end_ns; /* when the program's job before it ended; 0: it is the first */
 	uint64_t occupying_ns;
 	uint64_t period_ns, deadline_ns; /* 0: it has none */
 };
@@ -43,7 +44,6 @@ struct gs_timing_job {
 /* All zero is a program without any job yet. */
 struct gs_timing {
 	uint64_t jobs, missed; /* missed: of them, so many ended after their deadline */
-	uint64_t last_end_ns;
 	struct gs_timing_samples {
 		uint64_t count; /* of all jobs that have this figure */
 		uint64_t most_ns;
@@ -51,8 +51,8 @@ struct gs_timing {
 	} of[GS_TIMING_FIGURES];
 };
 
-/* Adds a job that has ended; it must not end before the last one did. Returns its tardiness, ns. */
-uint64_t gs_timing_add(struct gs_timing *timing, const struct gs_timing_job *job);
+/* Adds a job that has ended. */
+void gs_timing_add(struct gs_timing *timing, const struct gs_timing_job *job);
 
 /* A figure's distribution, ms; NaN: no job has it. */
 struct gs_timing_summary {

@@ -10,6 +10,7 @@
 struct play {
 	const struct sim_periodic *x;
 	uint64_t *next_ns; /* of each kernel, when it arrives next; NEVER: not again */
+	uint64_t *last_end_ns;
 	struct gs_timing *timing;
 };
 
@@ -66,12 +67,14 @@ static void finished(void *arg, uint32_t kernel, const struct sim_outcome *outco
 	const struct gs_timing_job job = {
 		.arrival_ns = outcome->arrival_ns,
 		.end_ns = outcome->finish_ns,
+		.last_end_ns = p->last_end_ns[kernel],
 		.occupying_ns = outcome->finish_ns - outcome->arrival_ns - outcome->waiting_ns,
 		.period_ns = k->period_ns,
 		.deadline_ns = k->deadline_ns,
 	};
 
 	gs_timing_add(&p->timing[kernel], &job);
+	p->last_end_ns[kernel] = outcome->finish_ns;
 }
 
 static void summarise(struct play *p, const struct sim_run *run, struct sim_periodic_summary *s)
@@ -104,9 +107,10 @@ int sim_periodic_run(const struct sim_periodic *x, const char *policy, struct gs
 
 	if (check(x, err) < 0)
 		return -1;
-	p.next_ns = malloc(n * sizeof(*p.next_ns));
+	p.next_ns = calloc(2 * n, sizeof(*p.next_ns));
 	if (!p.next_ns)
 		return gs_fail(err, "no memory");
+	p.last_end_ns = p.next_ns + n;
 	for (size_t i = 0; i < n; i++)
 		p.next_ns[i] = x->workload->kernel[i].arrival_ns;
 	memset(timing, 0, n * sizeof(*timing));

@@ -18,8 +18,10 @@
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/proto/msg.h"
 
-/* What is known of a client, which is a connection that has sent HELLO. */
+/* What is known of a client, which is a connection that has sent HELLO; of one that will own a
+ * step, what it has said of that. */
 struct gs_registration {
+	struct gs_period period; /* of the LOCAL step to come (PERIODIC) */
 	struct gs_kernel_map *kernels;
 	unsigned kernels_ignored;
 	char program[64];
@@ -61,9 +63,8 @@ struct gs_connection {
 	struct gs_memory_waiter *waiter; /* its HELLO waits for memory (memory.c) */
 	struct gs_registration registration;
 
-	/* The owner of a LOCAL step, and what it has said of it before: */
+	/* The owner of a LOCAL step: */
 	struct gs_step *own;
-	struct gs_period period;
 };
 
 /* Takes over an accepted socket. NULL: no memory, and then fd is closed. */

@@ -97,6 +97,7 @@ struct gs_step {
 	uint64_t reported;        /* what has been written to the job's AdminComment */
 	char killed[192];         /* why gpushared had its job killed; "" */
 	int kill_requested;       /* slurmctld was asked to kill it, and has not refused */
+	uint64_t missed_said;     /* so many missed deadlines are in the log (deadlines.h) */
 	struct gs_moves moves;    /* moves of its allocation since the step began */
 	struct gs_step_energy energy;
 	struct gs_step_usage live;  /* belongs to the arbiter while the step has clients */

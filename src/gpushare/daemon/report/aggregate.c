@@ -64,6 +64,7 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 		.memory_mb = s->memory_mb,
 		.reserved_mb = s->reserved_mb,
 	};
+	gs_report_fill_punctual(row, &(struct gs_period) { 0 }, NULL);
 }
 
 static char *per_step(const struct gs_past_step **step, size_t n)

@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/period.h"
 #include "gpushare/daemon/base/moves.h"
 #include "gpushare/arbiter/step_usage.h"
 #include "gpushare/metrics/metrics.h"
+#include "gpushare/metrics/timing.h"
 #include "gpushare/daemon/gpu/arbiter.h"
 
 /* One job step; texts are the caller's.  -1 in priority and priority_requested: none; 0 in start
@@ -69,6 +71,9 @@ struct gs_report_kernels_of {
 /* The step's figures from its usage: from `kernels` to `reserved_mb`. */
 void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *usage, uint64_t peak_bytes,
 		    uint64_t reserved_bytes);
+/* The columns of punctual.def; timing NULL: the step has no deadline, and none of them. */
+void gs_report_fill_punctual(struct gs_report_row *row, const struct gs_period *period,
+			     const struct gs_timing *timing);
 /* The columns of moved.def. */
 void gs_report_fill_moved(struct gs_report_row *row, const struct gs_moves *moves);
 

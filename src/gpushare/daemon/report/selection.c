@@ -84,6 +84,7 @@ void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct 
 		say_idle(row->idle_since, text->reason, sizeof(text->reason));
 	gs_report_fill(row, &s->usage, peak_of(s), s->reservation);
 	gs_report_fill_moved(row, &s->moves);
+	gs_report_fill_punctual(row, &i->period, s->usage.timing);
 }
 
 static void select_from(struct gs_selection *sel, struct gs_steps *list, uint32_t job)

@@ -174,7 +174,7 @@ int gs_on_periodic(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (gs_period_complete(&period, &err) < 0)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "%s",
 					    err.text);
-	conn->period = period;
+	conn->registration.period = period;
 	return answer_ok(conn, msg->header.tag);
 }
 
@@ -206,7 +206,7 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.memory = msg->local.memory;
 	info.program = gs_program_key_said(conn->uid, msg->local.program);
 	info.force_ms = msg->local.force_ms;
-	info.period = conn->period;
+	info.period = conn->registration.period;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(conn, msg->header.tag, &info, &step) < 0)

@@ -101,7 +101,8 @@ static int parse(struct gs_daemon *d, const char *line)
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
-	s->usage = s->live = had; /* the step has no clients yet */
+	gs_step_usage_copy(&s->live, &had, 0); /* the step has no clients yet */
+	gs_step_usage_copy(&s->usage, &had, 0);
 	if (begun_s > 0 && begun_s < s->begun_s)
 		s->begun_s = begun_s;
 	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Registered steps and their reservations; see steps.h. */
 #define _GNU_SOURCE
+#include "gpushare/daemon/steps/deadlines.h"
 #include "gpushare/daemon/steps/steps.h"
 
 #include <assert.h>
@@ -231,6 +232,31 @@ static void on_registrant_gone(evutil_socket_t fd, short what, void *arg)
 	gs_steps_sweep(arg); /* this ends the step and frees this event */
 }
 
+static void free_step(struct gs_step *s)
+{
+	gs_step_usage_fini(&s->live);
+	gs_step_usage_fini(&s->usage);
+	free(s);
+}
+
+static struct gs_step *new_step(const struct gs_step_info *info, struct gs_error *err)
+{
+	struct gs_step *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	s->info = *info;
+	if (info->period.deadline_ns &&
+	    (gs_step_usage_time(&s->live) < 0 || gs_step_usage_time(&s->usage) < 0)) {
+		free_step(s);
+		gs_fail(err, "no memory");
+		return NULL;
+	}
+	return s;
+}
+
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
 			    struct gs_error *err)
 {
@@ -241,24 +267,21 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	if (check_info(d, info, &device, err) < 0)
 		return NULL;
 	bytes = bytes_of(d, device, info);
-	s = calloc(1, sizeof(*s));
-	if (!s) {
-		gs_fail(err, "no memory");
+	s = new_step(info, err);
+	if (!s)
 		return NULL;
-	}
-	s->info = *info;
 	if (info->memory == GS_MEMORY_AUTO)
 		s->info.memory = bytes; /* so that the state file has the result */
 	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
 	if (!s->alloc && must_share(d, &s->info, &s->alloc, err) < 0) {
-		free(s);
+		free_step(s);
 		return NULL;
 	}
 	if (!s->alloc)
 		s->alloc = new_allocation(d, device, &s->info, bytes, err);
 	if (!s->alloc) {
-		free(s);
+		free_step(s);
 		return NULL;
 	}
 	s->alloc->steps++;
@@ -276,10 +299,8 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 static void forget(struct gs_step *s)
 {
 	gs_step_unwatch(s);
-	gs_step_usage_fini(&s->live);
-	gs_step_usage_fini(&s->usage);
 	free(s->dmem_cgroup);
-	free(s);
+	free_step(s);
 }
 
 /* Closes one client of the step; returns 0 if it has none. */
@@ -309,6 +330,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		if (conn->own == s)
 			conn->own = NULL;
 	gs_devices_sync(d, 0); /* take over what its launches have reported */
+	gs_deadlines_say(s);
 	gs_step_usage_fini(&s->usage);
 	s->usage = s->live; /* the arbiter does not use `live` any more */
 	memset(&s->live, 0, sizeof(s->live));
