@@ -7,8 +7,10 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/metrics/timing.h"
 
-/* How exactly the beginning and the end are known of a client that launches without asking. */
-#define POLL_NS (500 * GS_NS_PER_US)
+/* How exactly the beginning and the end are known of a client that launches without asking: a part
+ * of its deadline. */
+#define POLL_PART 100
+#define POLL_LEAST_NS (500 * GS_NS_PER_US)
 #define PAUSE_PART 10
 #define PAUSE_LEAST_NS (200 * GS_NS_PER_US)
 #define PAUSE_MOST_NS (10 * GS_NS_PER_MS)
@@ -90,13 +92,21 @@ uint64_t gs_burst_due(const struct gs_gpu_client *t, uint64_t now)
 	return has_deadline(t) ? (since ? since : now) + t->p.period.deadline_ns : 0;
 }
 
+static uint64_t poll_of(const struct gs_gpu_client *t)
+{
+	uint64_t ns = t->p.period.deadline_ns / POLL_PART;
+
+	return gs_polling_poll(t->gpu, ns > POLL_LEAST_NS ? ns : POLL_LEAST_NS);
+}
+
 uint64_t gs_burst_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
+	uint64_t soonest = UINT64_MAX;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (has_deadline(t) && !t->stopped &&
+		if (has_deadline(t) && !t->stopped && now + poll_of(t) < soonest &&
 		    (gs_gpu_client_has_slice(t) || t->found.on_gpu || t->found.off_gpu))
-			return now + gs_polling_poll(gpu, POLL_NS);
-	return UINT64_MAX;
+			soonest = now + poll_of(t);
+	return soonest;
 }
