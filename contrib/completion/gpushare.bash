@@ -35,7 +35,12 @@ _gpushare()
 		[[ " ${verbs//$'\n'/ } " == *" ${COMP_WORDS[i]} "* ]] && verb=${COMP_WORDS[i]} && break
 	done
 	case $prev in
-	-p | --policy) mapfile -t COMPREPLY < <(compgen -W 'all fifo piv dprr sjf srt rr cfs frs frsp edf' -- "$cur"); return ;;
+	-p | --policy)
+		# The benchmarks take the same ones, but only the simulator's help lists them, below this option.
+		words=$("${program%"$name"}gpushare-sim" --help 2>/dev/null </dev/null | sed -n '/--policy P  /,/^  -/s/^ \{20,\}\([a-z][a-z0-9_]*\) .*/\1/p')
+		mapfile -t COMPREPLY < <(compgen -W "all $words" -- "$cur")
+		return
+		;;
 	--isolation) mapfile -t COMPREPLY < <(compgen -W 'none contexts mps' -- "$cur"); return ;;
 	esac
 	if [[ $cur == -* ]]; then

@@ -26,7 +26,7 @@ _gpusharectl()
 	if [ -z "$verb" ] && [[ "$cur" != -* ]]; then
 		help=$("$program" --help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p')
 	elif [ "$verb" = policy ] && [[ "$cur" != -* ]]; then
-		help='fifo piv dprr sjf srt rr cfs frs frsp edf'
+		help=$("$program" policy --help 2>/dev/null | sed -n 's/^  \([a-z][a-z0-9_]*\)[[:space:]].*/\1/p')
 	elif [ "$verb" = run ] && [[ "$cur" != -* ]]; then
 		mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 		return

@@ -194,4 +194,16 @@ nothing_left() {
 	! ls -d "$TMP"/gpushare-emu-*
 }
 check "nothing is left behind" nothing_left
+# NVIDIA's runtime asks the driver for tables of its own; here there are none.
+asks_for_tables() { # VARIABLE=VALUE...: how often it is told what to do
+	env "$@" LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" timeout 20 "$PYTHON" -I -S -c 'import ctypes
+cuda, table = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+assert [cuda.cuGetExportTable(ctypes.byref(table), bytes(16)) for i in range(2)] == [500, 500]' >"$TMP/tables" 2>&1 || { cat "$TMP/tables"; return 1; }
+	cat "$TMP/tables"
+	grep -c 'compile it with nvcc -cudart shared$' "$TMP/tables" || true
+}
+told_once() { [ "$(asks_for_tables A=b | tail -n 1)" = 1 ]; }
+check "a program with NVIDIA's runtime in it is told once which flag to compile it with" told_once
+untold() { [ "$(asks_for_tables GPUSHARE_QUIET=1)" = 0 ]; }
+check "GPUSHARE_QUIET=1 keeps that silent" untold
 finish

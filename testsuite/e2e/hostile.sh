@@ -106,8 +106,10 @@ no_steps() { [ "$(t 5 gpusharectl status --json | python3 -c 'import json, sys; 
 check "the shares of those that ended meanwhile are back" until_true 20 no_steps
 
 change_policy() {
-	local policy
-	for policy in fifo piv dprr sjf srt rr cfs frsp edf frs fifo piv dprr sjf srt rr cfs frsp edf frs; do
+	local policy policies
+	policies=$(sed -n 's/^POLICY(\([a-z0-9_]*\),.*/\1/p' "$SRC/src/gpushare/sched/policies.def")
+	[ "$(wc -w <<<"$policies")" -ge 9 ] || { echo "found only: $policies"; return 1; }
+	for policy in $policies $policies frs; do
 		configure $policy
 		daemon HUP
 		sleep 0.06

@@ -36,6 +36,7 @@ check() {
 		failures=$((failures + 1))
 		echo "not ok $tests - $name$took"
 		tail -n 8 "$TMP/check.out" | sed 's/^/#   /'
+		[ -z "${STOP_AT_FAILURE:-}" ] || finish
 	fi
 	: >"$TMP/check.out"
 }

@@ -8,7 +8,7 @@
 need_built gpushared gpusharectl testsuite/e2e/ranks gpushare-demo-matmul
 own_daemon
 RANKS=$BUILD/testsuite/e2e/ranks
-RUNS=${RUNS:-$(usual_or_long 8 1000)}
+RUNS=${RUNS:-$(usual_or_long 4 1000)}
 STEPS=${STEPS:-10}
 
 # A GPU's emulated device is its own file.
@@ -58,7 +58,7 @@ for policy in "" Policy=piv Policy=rr Policy=fifo; do
 	# shellcheck disable=SC2086
 	configure $policy
 	check "$name: gpushared serves three GPUs" start_daemon
-	[ -n "$policy" ] && n=$(usual_or_long 3 100) || n=$RUNS
+	[ -n "$policy" ] && n=$(usual_or_long 2 100) || n=$RUNS
 	check "$name: three ranks end alone" runs 1
 	begin_neighbours low
 	check "$name: beside equals on each GPU, $n times" runs "$n"

@@ -58,6 +58,33 @@ check "a type that Slurm does not know is Slurm's to refuse" refused 'Invalid ge
 check "other resources are none of its business" refused 'Invalid generic resource' held_aloud --gres=nonesuch:0x
 check "a job without gpushare is taken as it is" asks '' --mem=10
 
+# --- what doc/troubleshooting.md has on Slurm's own refusal ---
+
+# explained WHY QUOTE... -- COMMAND...: the line that gives this reason quotes what Slurm says; N in a quotation is a number.
+explained() {
+	local row
+	row=$(grep -F "| $1" "$SRC/doc/troubleshooting.md") || { echo "no line says: $1"; return 1; }
+	shift
+	local quotes=()
+	while [ "$1" != -- ]; do quotes+=("$1") && shift; done
+	shift
+	! t 20 "$@" >"$TMP/said" 2>&1 || return 1
+	cat "$TMP/said"
+	for quote in "${quotes[@]}"; do
+		grep -F "\`$quote\`" <<<"$row" && sed -E 's/ job [0-9]+:/ job N:/' "$TMP/said" | grep -F "${quote#... }" || return 1
+	done
+}
+INVALID='srun: error: Invalid generic resource (gres) specification'
+STEP='Unable to create step for job N:'
+check "a misspelt name is explained" explained 'the name is misspelt' "$INVALID" -- srun --gres=gpushar:1 true
+grep -v GresTypes "$SLURM_CONF" >"$TMP/slurm.conf"
+check "so is a slurm.conf without GresTypes" explained 'the name is misspelt, or GresTypes in the slurm.conf of the machine where srun' "$INVALID" -- \
+	env SLURM_CONF="$TMP/slurm.conf" srun --gres=gpushare:10 true
+check "a step of a job without shares" explained "a step has its shares out of its job's: that has none" "$STEP" "Step requested GRES but job doesn't have GRES" -- \
+	salloc srun --gres=gpushare:10 true
+check "a step with more than its job" explained "a step has its shares out of its job's: that has none, or fewer" "$STEP" "... is more than the job's gres_per_node" -- \
+	salloc --gres=gpushare:10 srun --gres=gpushare:20 true
+
 # --- memory ---
 
 check "memory within the shares leaves them" asks gres:gpushare:25 --gres=gpushare:25 --gpushare-mem=20G

@@ -49,6 +49,8 @@ waits_for() { t 5 gpusharectl status --noheader -o partition,state,priority,reas
 check "who waits says for whom" until_true 10 waits_for
 runs() { t 5 gpusharectl status --noheader -o partition,state,priority | grep -E '^high +running +10$'; }
 check "and who runs that it does" until_true 10 runs
+whose() { [ "$(t 5 gpusharectl status --noheader -o user | tr -d ' ' | sort -u)" = "$(id -un)" ]; }
+check "and both whose they are" whose
 started() { t 5 gpusharectl report --noheader -o start | grep -E "^$(date +%Y-%m-)[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\$"; }
 check "times are dates and times of day" started
 sorted() { [ "$(t 5 gpusharectl report --noheader -o partition --sort "$1" | tr -d ' ' | paste -sd,)" = "$2" ]; }

@@ -37,6 +37,16 @@ says_why() { poor A=b && [ "$(grep -cE '^gpushare\[[0-9]+\] 20[0-9]{2}-[0-9]{2}-
 check "out of memory comes with the reservation, and how to have more, once" says_why
 is_quiet() { poor GPUSHARE_QUIET=1 && ! grep 'not enough GPU memory' "$TMP/poor"; }
 check "unless GPUSHARE_QUIET=1" is_quiet
+insists() { # one that goes on after it was refused, and asks again
+	t 20 gpusharectl run --shares 10 --mem 24M -- "$PYTHON" -I -S -c 'import ctypes
+cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == cuda.cuCtxSetCurrent(context) == 0
+assert [cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(64 << 20)) for i in range(3)] == [2, 2, 2]' >"$TMP/insists" 2>&1
+	local rc=$?
+	cat "$TMP/insists"
+	[ $rc = 0 ] && [ "$(grep -c 'not enough GPU memory' "$TMP/insists")" = 1 ]
+}
+check "and only the first time" insists
 
 # --- partitions that there are not ---
 

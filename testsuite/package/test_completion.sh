@@ -14,13 +14,20 @@ offers() {
 	cat "$TMP/offered"
 	grep -xF -- "$want" "$TMP/offered"
 }
+# offers_policies PROGRAM WORDS...: those of the table, and nothing else but "all".
+offers_policies() {
+	offers frs "$@" && diff <(sed -n 's/^POLICY(\([a-z0-9_]*\),.*/\1/p' "$SRC/src/gpushare/sched/policies.def") <(grep -vxF all "$TMP/offered")
+}
 need_built gpusharectl gpushared gpushare-sim gpushare-bench gpushare-emu gpushare-mem gpushare-ptx
 check "gpusharectl: verbs" offers report gpusharectl re
 check "gpusharectl: a verb's options" offers --html gpusharectl report --h
 check "gpusharectl: a verb with files" offers --job gpusharectl plot --j
 check "gpushared: options" offers --config gpushared --c
 check "gpushare-sim: options" offers --workload gpushare-sim --w
-check "gpushare-sim: policies" offers frsp gpushare-sim --policy frs
+check "gpusharectl: the policies" offers_policies gpusharectl policy ''
+check "gpushare-sim: the policies" offers_policies gpushare-sim --policy ''
+check "gpushare-bench: the policies" offers_policies gpushare-bench pair -p ''
+check "and all of them" offers all gpushare-bench pair -p al
 check "gpushare-bench: verbs" offers eviction gpushare-bench ev
 check "gpushare-bench: a verb's options" offers --kernels gpushare-bench overhead --k
 check "gpushare-emu: options" offers --blocks-per-sm gpushare-emu --b

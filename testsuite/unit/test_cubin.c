@@ -56,7 +56,6 @@ static void kernels_have_their_facts(void **state)
 	(void)state;
 	assert_int_equal(cubin_sm(c), 90);
 	assert_int_equal(cubin_abi(c), 8);
-	assert_int_equal(cubin_relocatable(c), 0);
 	assert_int_equal(cubin_kernels(c), sizeof(want) / sizeof(want[0]));
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		int64_t at = cubin_find(c, want[i].name);

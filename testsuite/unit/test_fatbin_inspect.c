@@ -259,6 +259,19 @@ static void shipped_variants_are_no_kernels(void **state)
 	}
 }
 
+/* The same of a container that gpushare-nvcc has made for sm_80, without PTX. */
+static void a_program_with_its_variants(void **state)
+{
+	json_t *r = report_for("shipped.fatbin", 80);
+
+	(void)state;
+	assert_int_equal(number(r, "kernel_count"), 2);
+	assert_int_equal(number(r, "as_is"), 0);
+	expect(r, "axpy", "persistent", "NONE", 0, 1);
+	expect(r, "copy", "persistent", "NONE", 0, 1);
+	json_decref(r);
+}
+
 /* One bad entry does not hide the other. */
 static void corrupt_parts_are_named(void **state)
 {
@@ -303,6 +316,7 @@ int main(void)
 		cmocka_unit_test(a_cubin),
 		cmocka_unit_test(words),
 		cmocka_unit_test(shipped_variants_are_no_kernels),
+		cmocka_unit_test(a_program_with_its_variants),
 		cmocka_unit_test(corrupt_parts_are_named),
 		cmocka_unit_test(ptx_text_is_not_for_it),
 	};

@@ -192,8 +192,9 @@ head -c 100000 /dev/urandom | tr -d '\0' >"$tmp/noise.cu"
 timeout 20 "$mem" estimate "$tmp/noise.cu" >/dev/null 2>&1
 status=$?
 [ $status = 0 ] || [ $status = 3 ] || fail "noise: $status"
-timeout 20 "$mem" estimate "$tmp/nowhere.cu" >/dev/null 2>&1
-[ $? = 1 ] || fail "a file that is not there"
+estimated 1 "$tmp/nowhere.cu: No such file" "$tmp/nowhere.cu"
+head -c 16777217 /dev/zero | tr '\0' ' ' >"$tmp/long.cu"
+estimated 1 "$tmp/long.cu: larger than 16777216 bytes" "$tmp/long.cu"
 timeout 20 "$mem" estimate >/dev/null 2>&1
 [ $? = 2 ] || fail "no file"
 timeout 20 "$mem" nonsense >/dev/null 2>&1

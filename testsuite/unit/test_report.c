@@ -422,7 +422,8 @@ static void test_metrics_text(void **unused)
 		  .signal = "proxy/memop",
 		  .holder = "job 12.0",
 		  .shares = 100,
-		  .sharing = { 1.5, 0.5, 1.25, 0.9 } },
+		  .unserved_ms = 2500,
+		  .sharing = { 1.5, 0.5, 1.25, 0.9, 3, 2 } },
 		{ .gpu = 1,
 		  .uuid = "",
 		  .arbiter = { .cpu_ns = 1500000000 },
@@ -449,6 +450,12 @@ static void test_metrics_text(void **unused)
 	assert_non_null(strstr(
 		text, "\ngpushare_gpu_arbiter_cpu_seconds_total{gpu=\"1\",UUID=\"\"} 1.5\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_jain{gpu=\"0\",UUID=\"GPU-6\"} 0.9\n"));
+	/* Of how many steps the means are, and how long others have waited. */
+	assert_non_null(strstr(text, "\ngpushare_gpu_served_steps{gpu=\"0\",UUID=\"GPU-6\"} 3\n"));
+	assert_non_null(
+		strstr(text, "\ngpushare_gpu_unserved_steps{gpu=\"0\",UUID=\"GPU-6\"} 2\n"));
+	assert_non_null(
+		strstr(text, "\ngpushare_gpu_unserved_seconds{gpu=\"0\",UUID=\"GPU-6\"} 2.5\n"));
 	assert_non_null(strstr(text, "\ngpushare_gpu_busy{gpu=\"1\",UUID=\"\"} 0\n"));
 	assert_non_null(strstr(
 		text,

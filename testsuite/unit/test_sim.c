@@ -256,6 +256,8 @@ static void formats(void **state)
 		{ NULL, sim_write_trace,
 		  "{\"ph\":\"X\",\"name\":\"two\",\"pid\":1,\"tid\":2,\"ts\":1000.000,\"dur\":2000.000}" },
 		{ NULL, sim_write_svg, "</svg>\n" },
+		{ NULL, sim_write_svg, ">500 us<" },  /* a tick of the axis, with its unit */
+		{ NULL, sim_write_svg, ">arrives<" }, /* when kernels do is marked */
 	};
 
 	(void)state;

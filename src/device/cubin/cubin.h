@@ -78,7 +78,6 @@ void cubin_close(struct cubin *c);
 
 uint32_t cubin_sm(const struct cubin *c);      /* 90; 0: not known */
 uint32_t cubin_abi(const struct cubin *c);     /* 7: up to CUDA 12, 8: CUDA 13 */
-int cubin_relocatable(const struct cubin *c);  /* must be linked before it runs */
 uint32_t cubin_kernels(const struct cubin *c); /* how many */
 
 #define CUBIN_USES_PDL 1u         /* instructions of programmatic dependent launch */

@@ -196,11 +196,6 @@ uint32_t cubin_abi(const struct cubin *c)
 	return c->elf.h.e_ident[EI_ABIVERSION];
 }
 
-int cubin_relocatable(const struct cubin *c)
-{
-	return c->elf.h.e_type == ET_REL;
-}
-
 uint32_t cubin_kernels(const struct cubin *c)
 {
 	return c->kernels;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/read_file.h"
 #include "device/emu/emu.h"
 #include "device/fatbin/fatbin.h"
 
@@ -134,7 +135,7 @@ CUresult CUDAAPI cuLinkAddFile_v2(CUlinkState state, CUjitInputType type, const 
 	EMU_TRY(check(state));
 	if (!path)
 		return CUDA_ERROR_INVALID_VALUE;
-	text = emu_read_file(path, &len);
+	text = gs_read_file(path, SIZE_MAX, &len, NULL);
 	if (!text)
 		return CUDA_ERROR_FILE_NOT_FOUND;
 	rc = cuLinkAddData_v2(state, type, text, len, path, n, options, values);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/read_file.h"
 #include "device/emu/emu.h"
 
 /* The log options of the just-in-time compiler. */
@@ -96,34 +97,11 @@ CUresult CUDAAPI cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
 	return cuModuleLoadDataEx(module, fatbin, 0, NULL, NULL);
 }
 
-/* The whole file; NULL: it cannot be read.  The caller frees it. */
-char *emu_read_file(const char *name, size_t *len)
-{
-	FILE *f = fopen(name, "re"), *to;
-	char *text = NULL, buf[4096];
-	size_t n;
-	int bad;
-
-	if (!f)
-		return NULL;
-	to = open_memstream(&text, len);
-	while (to && (n = fread(buf, 1, sizeof(buf), f)) > 0)
-		fwrite(buf, 1, n, to);
-	bad = ferror(f) | !to;
-	fclose(f);
-	if (to)
-		bad |= fclose(to);
-	if (!bad)
-		return text;
-	free(text);
-	return NULL;
-}
-
 static CUresult load_file(struct CUctx_st *ctx, const char *name, struct CUmod_st **module)
 {
 	struct gs_error err = { "" };
 	size_t len = 0;
-	char *text = emu_read_file(name, &len);
+	char *text = gs_read_file(name, SIZE_MAX, &len, NULL);
 	CUresult rc;
 
 	if (!text)

@@ -228,9 +228,6 @@ CUresult emu_launch_task(struct CUctx_st *ctx, const CUlaunchConfig *c, CUfuncti
 			 void **extra, int cooperative, struct emu_task **task);
 CUresult emu_host_task(CUhostFn fn, void *data, struct emu_task **task);
 
-/* api_module.c: a file's contents, which the caller frees; NULL: it cannot be read */
-char *emu_read_file(const char *name, size_t *len);
-
 /* api_pool.c: what was allocated from a pool is freed */
 void emu_pool_freed(uint64_t ptr);
 

@@ -8,8 +8,6 @@
 #include "device/fatbin/bytes.h"
 #include "device/fatbin/format.h"
 
-#define ALIGN8(n) (((n) + 7) & ~(uint64_t)7)
-
 /*
  * PTX for an architecture runs on it and everything newer; "f" on devices of
  * the same major number from it on; "a" on exactly that one (PTX ISA, .target).

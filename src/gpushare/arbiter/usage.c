@@ -8,9 +8,9 @@
 /* A client this far ahead of an equal is held back: about a hundredth of the GPU time of some
  * seconds. */
 #define LEAD_NS (20.0 * GS_NS_PER_MS)
-/* Under MPS clients of equal shares run side by side, and holding one back costs both what they gain
- * from that. So it is held back only when it is further ahead, and no longer than until it is half
- * as far ahead. */
+/* Under MPS clients of equal shares run side by side, and holding one back costs both what they
+ * gain from that. So it is held back only when it is further ahead, and no longer than until it is
+ * half as far ahead. */
 #define SIDE_LEAD_NS (100.0 * GS_NS_PER_MS)
 /*
  * Where the driver switches between contexts, a client is held back for 10 ms at most, and then not

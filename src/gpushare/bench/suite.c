@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/read_file.h"
+
 #define ARGS_MAX 12
 #define PATTERN (1u << 20) /* bytes that are made once and repeated */
 #define TEXT_MAX (64u << 20)
@@ -215,28 +217,11 @@ static int add(struct bench_suite *s, size_t i, struct gs_error *err)
 
 static char *read_text(const char *folder, const char *file, struct gs_error *err)
 {
-	char path[PATH_MAX], *text = NULL;
-	long size = -1;
-	FILE *f;
+	char path[PATH_MAX];
+	size_t len;
 
 	snprintf(path, sizeof(path), "%s/%s.ptx", folder, file);
-	f = fopen(path, "re");
-	if (!f) {
-		gs_fail_errno(err, "%.200s", path);
-		return NULL;
-	}
-	if (fseek(f, 0, SEEK_END) == 0)
-		size = ftell(f);
-	rewind(f);
-	if (size >= 0 && size <= TEXT_MAX)
-		text = calloc(1, (size_t)size + 1);
-	if (!text || fread(text, 1, (size_t)size, f) != (size_t)size) {
-		gs_fail(err, "%.200s: cannot read", path);
-		free(text);
-		text = NULL;
-	}
-	fclose(f);
-	return text;
+	return gs_read_file(path, TEXT_MAX, &len, err);
 }
 
 struct bench_suite *bench_suite_load(const struct bench_driver *cu, const char *folder, size_t i,

@@ -16,6 +16,7 @@
 
 #include "common/units.h"
 #include "common/nvidia.h"
+#include "common/read_file.h"
 #include "gpushare/config/config.h"
 #include "gpushare/config/key.h"
 #include "gpushare/config/parse.h"
@@ -398,29 +399,13 @@ fail:
 
 struct gs_config *gs_config_load(const char *path, struct gs_error *err)
 {
-	struct gs_config *config = NULL;
-	FILE *file = fopen(path, "re");
-	char *text = NULL;
+	struct gs_config *config;
 	size_t n;
+	char *text = gs_read_file(path, FILE_MAX_BYTES, &n, err);
 
-	if (!file) {
-		gs_fail_errno(err, "%.120s: cannot open", path);
+	if (!text)
 		return NULL;
-	}
-	text = malloc(FILE_MAX_BYTES + 1);
-	if (!text) {
-		gs_fail(err, "no memory");
-		goto out;
-	}
-	n = fread(text, 1, FILE_MAX_BYTES + 1, file);
-	if (ferror(file))
-		gs_fail_errno(err, "%.120s: cannot read", path);
-	else if (n > FILE_MAX_BYTES)
-		gs_fail(err, "%.120s: larger than %u bytes", path, FILE_MAX_BYTES);
-	else
-		config = gs_config_parse(path, text, n, err);
-out:
+	config = gs_config_parse(path, text, n, err);
 	free(text);
-	fclose(file);
 	return config;
 }

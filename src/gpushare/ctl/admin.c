@@ -97,6 +97,11 @@ const struct gs_verb gs_verb_policy = {
 		"  -c, --class CLASS  of that class of gpushare.conf; without it of all that\n"
 		"                     have no policy of their own\n"
 		"\n"
+		"NAME is one of these:\n"
+#define POLICY(name, words, source) "  " #name "\t" words "\n"
+#include "gpushare/sched/policies.def"
+#undef POLICY
+		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
 	.operand = which,
 	.run = run_policy,

@@ -10,13 +10,24 @@
 
 #include "config.h"
 
+static void check_file(struct gs_check *c, const char *path, uint32_t installed)
+{
+	struct gs_error err;
+
+	if (gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
+		gs_check_add(c, GS_WRONG, "plugins",
+			     "install the plugins of this gpushare, built for the installed Slurm",
+			     "%s", err.text);
+	else
+		gs_check_add(c, GS_GOOD, "plugins", NULL, "%s", path);
+}
+
 /* Named in `key` of slurm.conf?  Then its file must be there and fit. */
 static void check_one(struct gs_check *c, const char *file, const char *key, const char *word,
 		      uint32_t installed)
 {
 	char *list = gs_slurm_conf_value(c->slurm, key);
 	char prefixed[64], *path;
-	struct gs_error err;
 
 	snprintf(prefixed, sizeof(prefixed), "%s/gpushare", word);
 	if (!gs_word_in_list(list, "gpushare") && !gs_word_in_list(list, prefixed)) {
@@ -29,12 +40,8 @@ static void check_one(struct gs_check *c, const char *file, const char *key, con
 			c, GS_WRONG, "plugins",
 			"install gpushare's Slurm plugins, and put their folder into PluginDir",
 			"%s is in no folder of PluginDir, and %s names it", file, key);
-	else if (gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
-		gs_check_add(c, GS_WRONG, "plugins",
-			     "install the plugins of this gpushare, built for the installed Slurm",
-			     "%s", err.text);
 	else
-		gs_check_add(c, GS_GOOD, "plugins", NULL, "%s", path);
+		check_file(c, path, installed);
 	free(path);
 	free(list);
 }
@@ -44,18 +51,13 @@ static void check_one(struct gs_check *c, const char *file, const char *key, con
 static void check_spank(struct gs_check *c, uint32_t installed)
 {
 	char *path = gs_spank_plugin_path(c->slurm, c->slurm_conf_path);
-	struct gs_error err;
 
 	if (!path)
 		gs_check_add(
 			c, GS_WRONG, "plugins", "name it with its path in plugstack.conf",
 			"spank_gpushare.so is neither named there nor in a folder of PluginDir");
-	else if (gs_plugin_fits(path, installed, PACKAGE_VERSION, &err) < 0)
-		gs_check_add(c, GS_WRONG, "plugins",
-			     "install the plugins of this gpushare, built for the installed Slurm",
-			     "%s", err.text);
 	else
-		gs_check_add(c, GS_GOOD, "plugins", NULL, "%s", path);
+		check_file(c, path, installed);
 	free(path);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/read_file.h"
 #include "gpushare/mem/condition.h"
 
 #define FILES_MAX 256
@@ -322,26 +323,12 @@ static int take_file(struct mem_source *s, const char *name, char *text)
 	return scan(s, (uint16_t)(s->files - 1));
 }
 
-static char *read_all(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = f ? calloc(1, FILE_MAX + 1) : NULL;
-	size_t n = text ? fread(text, 1, FILE_MAX, f) : 0;
-	char *fit;
-
-	if (f)
-		fclose(f);
-	if (!text)
-		return NULL;
-	fit = realloc(text, n + 1);
-	return fit ? fit : text;
-}
-
 /* Beside the file that includes it; elsewhere it is not looked for.  Once each. */
 static int include_file(struct mem_source *s, const char *name, size_t len, uint16_t from)
 {
 	const char *slash = strrchr(s->file[from], '/');
 	char path[4096], *text;
+	size_t length;
 
 	if (snprintf(path, sizeof(path), "%.*s%.*s", slash ? (int)(slash - s->file[from]) + 1 : 0,
 		     s->file[from], (int)len, name) >= (int)sizeof(path) ||
@@ -350,7 +337,7 @@ static int include_file(struct mem_source *s, const char *name, size_t len, uint
 	for (size_t i = 0; i < s->files; i++)
 		if (strcmp(s->file[i], path) == 0)
 			return 0;
-	text = read_all(path);
+	text = gs_read_file(path, FILE_MAX, &length, NULL);
 	s->not_found |= !text;
 	return text ? take_file(s, path, text) : 0;
 }
@@ -366,13 +353,14 @@ int mem_source_add(struct mem_source *s, const char *name, const char *text, str
 
 int mem_source_load(struct mem_source *s, const char *path, struct gs_error *err)
 {
+	size_t length;
 	char *text;
 
 	if (s->files >= FILES_MAX)
 		return gs_fail(err, "more than %d files", FILES_MAX);
-	text = read_all(path);
+	text = gs_read_file(path, FILE_MAX, &length, err);
 	if (!text)
-		return gs_fail_errno(err, "cannot read %s", path);
+		return -1;
 	if (take_file(s, path, text) < 0 || finish(s) < 0)
 		return gs_fail(err, "no memory");
 	return 0;

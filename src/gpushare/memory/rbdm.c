@@ -35,11 +35,6 @@ static const struct gs_wake *const wakes[] = {
 
 #define WAKE_COUNT (sizeof(wakes) / sizeof(wakes[0]))
 
-const char *gs_rbdm_wake_name(size_t index)
-{
-	return index < WAKE_COUNT ? wakes[index]->name : NULL;
-}
-
 uint64_t gs_rbdm_rm(uint64_t memory, uint32_t priority, uint32_t priority_sum)
 {
 	uint64_t rm = (uint64_t)((unsigned __int128)memory * priority / priority_sum);

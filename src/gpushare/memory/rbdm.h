@@ -105,7 +105,4 @@ uint64_t gs_rbdm_due(const struct gs_rbdm *rbdm);
 size_t gs_rbdm_waiting(const struct gs_rbdm *rbdm);    /* steps that wait for memory */
 uint64_t gs_rbdm_admitted(const struct gs_rbdm *rbdm); /* memory of the admitted steps */
 
-/* Names of the wake-up policies; NULL beyond the last. */
-const char *gs_rbdm_wake_name(size_t index);
-
 #endif

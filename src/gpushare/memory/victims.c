@@ -40,9 +40,10 @@ static size_t eligible(struct gs_victim *c, size_t n, int32_t priority, uint64_t
 	return k;
 }
 
-/* The fewest up to that priority which make the room; 0: all of them do not. */
-static size_t fewest(const struct gs_victim *c, size_t n, int32_t ceiling, uint64_t need,
-		     uint64_t host_left)
+/* The fewest up to that priority which make the room; 0: all of them do not. to_front: they are put
+ * before the others. */
+static size_t fewest(struct gs_victim *c, size_t n, int32_t ceiling, uint64_t need,
+		     uint64_t host_left, int to_front)
 {
 	uint64_t freed = 0, host = 0;
 	size_t k = 0;
@@ -52,6 +53,8 @@ static size_t fewest(const struct gs_victim *c, size_t n, int32_t ceiling, uint6
 			continue;
 		freed += c[i].bytes;
 		host += c[i].host;
+		if (to_front)
+			swap(&c[k], &c[i]);
 		k++;
 	}
 	return freed >= need ? k : 0;
@@ -67,21 +70,6 @@ static void single(struct gs_victim *c, size_t n, int32_t ceiling, uint64_t need
 		    (best == n || c[i].host < c[best].host))
 			best = i;
 	swap(&c[0], &c[best]);
-}
-
-static void several(struct gs_victim *c, size_t n, int32_t ceiling, uint64_t need,
-		    uint64_t host_left)
-{
-	uint64_t freed = 0, host = 0;
-	size_t k = 0;
-
-	for (size_t i = 0; i < n && freed < need; i++) {
-		if (c[i].priority > ceiling || c[i].host > host_left - host)
-			continue;
-		freed += c[i].bytes;
-		host += c[i].host;
-		swap(&c[k++], &c[i]);
-	}
 }
 
 static int no_choice(const struct gs_victim *c, size_t n, int32_t priority, uint64_t need,
@@ -114,7 +102,7 @@ int gs_victims_choose(struct gs_victim *c, size_t n, int32_t priority, uint64_t 
 	int32_t ceiling = 0;
 
 	for (size_t i = 0; i < k; i++) {
-		size_t few = fewest(c, k, c[i].priority, need, host_left);
+		size_t few = fewest(c, k, c[i].priority, need, host_left, 0);
 
 		if (few && (!best || few < best || (few == best && c[i].priority < ceiling))) {
 			best = few;
@@ -126,6 +114,6 @@ int gs_victims_choose(struct gs_victim *c, size_t n, int32_t priority, uint64_t 
 	if (best == 1)
 		single(c, k, ceiling, need);
 	else
-		several(c, k, ceiling, need, host_left);
+		fewest(c, k, ceiling, need, host_left, 1);
 	return (int)best;
 }

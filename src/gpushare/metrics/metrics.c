@@ -24,16 +24,6 @@ double gs_antt(const double *ntt, size_t n)
 	return n ? sum / (double)n : 0;
 }
 
-double gs_stp(const double *ntt, size_t n)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (ntt[i] > 0)
-			sum += 1 / ntt[i];
-	return sum;
-}
-
 double gs_dntt(const double *ntt, size_t n)
 {
 	double mean = gs_antt(ntt, n), sum = 0;
@@ -41,19 +31,6 @@ double gs_dntt(const double *ntt, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += (ntt[i] - mean) * (ntt[i] - mean);
 	return n ? sqrt(sum / (double)n) : 0;
-}
-
-double gs_jain(const double *x, const double *entitlement, size_t n)
-{
-	double sum = 0, squares = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double y = entitlement[i] > 0 ? x[i] / entitlement[i] : 0;
-
-		sum += y;
-		squares += y * y;
-	}
-	return squares > 0 ? sum * sum / ((double)n * squares) : 1;
 }
 
 void gs_sharing(const double *ntt, const double *shares, size_t n, struct gs_sharing *sharing)

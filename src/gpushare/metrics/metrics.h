@@ -30,16 +30,13 @@ double gs_ntt_so_far(double turnaround_ms, double active_ms);
 /* ANTT: mean of n NTTs (equation 4); 0 for n = 0. */
 double gs_antt(const double *ntt, size_t n);
 
-/* STP: sum of 1 / NTT (equation 5). */
-double gs_stp(const double *ntt, size_t n);
-
 /* DNTT: standard deviation of the NTTs over the population (equation 6). */
 double gs_dntt(const double *ntt, size_t n);
 
-/* Jain's index of x_i / entitlement_i: 1 is fair, 1/n is one taking all; 1 for n = 0. */
-double gs_jain(const double *x, const double *entitlement, size_t n);
-
-/* The four of those who share a GPU, and of how many they are. */
+/*
+ * ANTT, DNTT, STP (the sum of 1 / NTT, equation 5) and Jain's index (of 1 / NTT by entitlement: 1
+ * is fair, 1/n is one taking all) of those who share a GPU, and of how many they are.
+ */
 struct gs_sharing {
 	double antt, dntt, stp, jain;
 	unsigned served, unserved;

@@ -10,8 +10,9 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/read_file.h"
 #include "common/units.h"
-#include "gpushare/sim/file.h"
+#include "gpushare/sim/workload.h"
 
 #define FIELDS_MAX 256
 #define FIELD_MAX 512
@@ -333,7 +334,7 @@ int sim_trace_load(const char *path, const struct sim_partition *partition, size
 		   struct sim_trace *trace, struct gs_error *err)
 {
 	size_t len;
-	char *text = sim_read_file(path, &len, err);
+	char *text = gs_read_input(path, SIM_FILE_MAX, &len, err);
 	int rc;
 
 	*trace = (struct sim_trace) { 0 };

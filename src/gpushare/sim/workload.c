@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/hash.h"
-#include "gpushare/sim/file.h"
+#include "common/read_file.h"
 #include "gpushare/sim/line.h"
 
 /* What a round needs for each kernel: itself, its name's place, its arrival, outcome and row, and
@@ -144,7 +144,7 @@ int sim_workload_parse(const char *name, const char *text, size_t len,
 int sim_workload_load(const char *path, struct sim_workload *workload, struct gs_error *err)
 {
 	size_t len;
-	char *text = sim_read_file(path, &len, err);
+	char *text = gs_read_input(path, SIM_FILE_MAX, &len, err);
 	int rc;
 
 	*workload = (struct sim_workload) { 0 };

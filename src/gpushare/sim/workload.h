@@ -18,6 +18,7 @@
 #include "common/error.h"
 
 #define SIM_NAME_MAX 64
+#define SIM_FILE_MAX ((size_t)1 << 30) /* bytes of a workload or a trace */
 
 struct sim_kernel {
 	char name[SIM_NAME_MAX];

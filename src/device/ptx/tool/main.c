@@ -8,7 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/read_file.h"
 #include "device/inspect/inspect.h"
+
+/* Much more PTX than any module has, well below what would exhaust a host. */
+#define INPUT_MAX ((size_t)1 << 30)
 
 enum command { INFO, TRANSFORM, CHECK, GUARD, NCOMMAND };
 
@@ -307,7 +311,7 @@ int main(int argc, char **argv)
 
 	if (rc >= 0)
 		return rc;
-	text = tool_read(r.path, &len, &err);
+	text = gs_read_input(r.path, INPUT_MAX, &len, &err);
 	if (text && r.command == GUARD) {
 		rc = tool_guard(&r.guard, text, len);
 		free(text);

@@ -14,9 +14,6 @@
 /* Exit statuses (gpushare-ptx(1)). */
 enum { TOOL_OK = 0, TOOL_NOT_PREEMPTIBLE = 1, TOOL_ERROR = 2 };
 
-/* A whole file, or standard input for "-"; malloc'd. NULL with the reason in err. */
-char *tool_read(const char *path, size_t *len, struct gs_error *err);
-
 /* A kernel whose machine code is to get a guard. */
 struct tool_guard {
 	const char *path, *kernel, *out; /* out: the file for the cubin */

@@ -138,7 +138,7 @@ static void add_op(CUstreamBatchMemOpParams *op, unsigned int *n, int wait, CUde
  * begun at once: the GPU's own mark would come with the engine, up to a time slice of the driver
  * later, and until then the others would not be held back.
  */
-static void mark_begun_if_first(struct shim_session *s, const struct shim_copy *c, int i)
+static void say_begun_if_first(struct shim_session *s, const struct shim_copy *c, int i)
 {
 	CUstreamCaptureMode mode;
 	CUresult rc;
@@ -252,7 +252,7 @@ static CUresult run(struct shim_session *s, struct shim_copy *c, int cut, size_t
 	if (i < 0)
 		return part(c, 0, c->units);
 	if (go == BY_STREAM)
-		mark_begun_if_first(s, c, i);
+		say_begun_if_first(s, c, i);
 	gs_page_request(s->page);
 	if (cut)
 		say(c, r.chunks, go);

@@ -24,7 +24,7 @@ static void only_socket(int sock)
 			break;
 }
 
-static void default_signals(void)
+void gs_child_default_signals(void)
 {
 	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 	sigset_t none;
@@ -46,7 +46,7 @@ int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const ch
 	if (*pid == 0) {
 		if (dies)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-		default_signals();
+		gs_child_default_signals();
 		only_socket(ends[1]);
 		body(3, arg);
 		_exit(0);

@@ -14,6 +14,10 @@
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
+/* In a forked child: the signals that the daemon handles do again what they do by default, and none
+ * is blocked. */
+void gs_child_default_signals(void);
+
 /*
  * Kills the child and waits for its end, for 100 ms at most: one that hangs in a driver's kernel
  * module does not end, and stays a zombie of the daemon's once it does.

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "gpushare/daemon/base/child.h"
 #include "gpushare/daemon/base/proc.h"
 
 #define PATH_ROOM (GS_MPS_PATH_MAX + 32)
@@ -123,16 +123,11 @@ static void set_environment(const struct gs_daemon *d, const struct gs_mps_place
 /* In the child. */
 static void exec_daemon(const struct gs_daemon *d, const struct gs_mps_place *place)
 {
-	static const int defaults[] = { SIGTERM, SIGINT, SIGHUP, SIGPIPE };
 	char path[PATH_ROOM];
-	sigset_t none;
 	int in, out;
 
 	setsid(); /* a terminal's signals are for gpushared */
-	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
-		signal(defaults[i], SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	gs_child_default_signals();
 	in = open("/dev/null", O_RDONLY);
 	out = open(in_dir(place, "output", path), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
 	if (in < 0 || out < 0)
