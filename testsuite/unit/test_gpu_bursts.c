@@ -107,6 +107,32 @@ static void nobody_waits_for_what_cannot_leave(void **unused)
 	all_leave(none, due);
 }
 
+/* Under other policies an equal that is two seconds behind gets the next time slice. */
+static void fairness_does_not_count(void **unused)
+{
+	static const char *const policy[] = { "edf", "fifo" };
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		struct gs_gpu_options o = options_of(policy[i]);
+		struct client *first, *second;
+
+		o.leave_most_ns = 300 * US;
+		begin_with(&o);
+		first = join_due(1, 20 * MS);
+		second = join_due(2, 20 * MS);
+		launch_leaving(first, 0, 1, SOON, 5000 * MS);
+		grant(0);
+		agent(first);
+		grant(MS);
+		launch_leaving(second, 0, 1, SOON, 5000 * MS);
+		for (int ms = 0; ms < 2500; ms++)
+			grant(MS);
+		assert_int_equal(state(first, 0), i == 0 ? GS_K_RUNNING : GS_K_TOEVICT);
+		all_leave(first, second);
+	}
+}
+
 static void bursts_are_booked(void **unused)
 {
 	struct client *c;
@@ -248,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_deadline_goes_first),
 		cmocka_unit_test(nobody_waits_for_what_cannot_leave),
+		cmocka_unit_test(fairness_does_not_count),
 		cmocka_unit_test(bursts_are_booked),
 		cmocka_unit_test(a_short_pause_is_within_the_burst),
 		cmocka_unit_test(waiting_is_pending_and_the_deadline_stays),

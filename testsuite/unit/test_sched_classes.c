@@ -278,12 +278,15 @@ static void a_deadline_is_urgent_under_edf_only(void **state)
 	assert_true(gs_sched_compare(s, due, none) > 0);
 	assert_true(gs_sched_compare(s, none, due) < 0);
 	assert_int_equal(gs_sched_compare(s, due, due_high), 0);
+	assert_true(gs_sched_is_due(s, due) && !gs_sched_is_due(s, none));
 	assert_int_equal(gs_sched_set_class_policy(s, 0, "rr", 0, NULL), 0);
 	assert_int_equal(gs_sched_compare(s, due, none), 0);
+	assert_false(gs_sched_is_due(s, due));
 	gs_sched_destroy(s);
 	s = by_priority("edf");
 	assert_true(gs_sched_compare(s, due, none) < 0); /* its priority is lower */
 	assert_true(gs_sched_compare(s, due_high, none) > 0);
+	assert_true(gs_sched_is_due(s, due_high) && !gs_sched_is_due(s, none));
 	gs_sched_destroy(s);
 }
 

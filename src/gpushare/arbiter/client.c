@@ -47,6 +47,11 @@ int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_cli
 	return gs_sched_compare(a->gpu->sched, urgency(a), urgency(b));
 }
 
+int gs_gpu_client_is_due(const struct gs_gpu_client *t)
+{
+	return gs_sched_is_due(t->gpu->sched, urgency(t));
+}
+
 int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 {
 	/* Where a launch was evicted or waits pre-enqueued, a launch that has not started is behind

@@ -36,6 +36,10 @@ struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
 /* Above 0: `a` is more urgent than `b`; below 0: it is less urgent; 0: they are equals. */
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b);
 
+/* Has the client deadlines, and does the policy go by them? Then what its equals have had of the
+ * GPU does not count: whose deadline is first goes first. */
+int gs_gpu_client_is_due(const struct gs_gpu_client *t);
+
 /* Has the client launched something that has neither ended nor left the GPU? What is queued behind
  * an evicted kernel of the same client does not count. */
 int gs_gpu_client_is_out(const struct gs_gpu_client *t);

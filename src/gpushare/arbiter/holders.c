@@ -81,7 +81,7 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	double most = gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
 	struct gs_gpu_client *t, *worst = NULL;
 
-	if (!gs_gpu_has_beside(gpu) || !holder || !holder->task)
+	if (!gs_gpu_has_beside(gpu) || !holder || !holder->task || gs_gpu_client_is_due(holder))
 		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != holder && !gs_holders_is_beside(t) && t != gpu->leaving &&

@@ -141,7 +141,7 @@ int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_g
 	struct gs_holder_state *h = &t->holder_state;
 	double lead, most = LEAD_NS, least = 0;
 
-	if (!last || t == last || !h->joined ||
+	if (!last || t == last || !h->joined || gs_gpu_client_is_due(t) ||
 	    (!gpu->o.one_context && t->p.shares == last->p.shares)) {
 		h->held = 0;
 		return 0;

@@ -258,6 +258,21 @@ static size_t class_for(struct gs_sched *sched, int32_t priority)
 	return (size_t)(c - sched->class);
 }
 
+/* The policy of a task's class. Where each priority is a class all have the same. */
+static const struct gs_policy *policy_of(const struct gs_sched *sched, uint32_t class)
+{
+	size_t last = sched->count - 1;
+
+	if (sched->options.by_priority)
+		class = 0;
+	return sched->class[class < last ? class : last].one->policy;
+}
+
+int gs_sched_is_due(const struct gs_sched *sched, struct gs_urgency of)
+{
+	return of.has_deadline && policy_of(sched, of.class)->by_deadline;
+}
+
 static int compare_numbers(int32_t a, int32_t b)
 {
 	return (a > b) - (a < b);
@@ -279,12 +294,12 @@ int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct g
 
 	if (sched->options.by_priority)
 		return a.priority != b.priority ? compare_numbers(a.priority, b.priority) :
-						  compare_under(sched->class[0].one->policy, a, b);
+						  compare_under(policy_of(sched, 0), a, b);
 	if (sched->class[x].priority != sched->class[y].priority)
 		return compare_numbers(sched->class[x].priority, sched->class[y].priority);
 	if (x != y) /* of two classes of one priority the earlier goes first */
 		return x < y ? 1 : -1;
-	return compare_under(sched->class[x].one->policy, a, b);
+	return compare_under(policy_of(sched, x), a, b);
 }
 
 void gs_sched_evict(struct gs_sched *sched)

@@ -144,6 +144,10 @@ int gs_sched_peek(struct gs_sched *sched, uint64_t now, uint64_t *id);
  */
 int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b);
 
+/* Has a task of that urgency a deadline by which its class's policy orders (policy.h, by_deadline)?
+ * Then it goes before others of its class whatever they have had so far. */
+int gs_sched_is_due(const struct gs_sched *sched, struct gs_urgency of);
+
 /* The holder must leave, whatever its policy says: gs_sched_decide() answers EVICT until it has.
  * Does nothing if no task holds the GPU. */
 void gs_sched_evict(struct gs_sched *sched);
