@@ -5,7 +5,7 @@
  * all that are due later: what is late already is finished before anything new. Tasks without a
  * deadline come after all that have one, in order of arrival, as under fifo.
  *
- * On a GPU whose hand-over takes h, no deadline is missed by tasks that arrive every T at most,
+ * On a GPU whose hand-over takes h, no deadline is missed by tasks that arrive once in T at most,
  * take C and are due D after their arrival, if the sum of (C + 2h) / min(T, D) is at most 1: a task
  * costs at most the hand-over to it and the one back to the task that it evicts. What an evicted
  * kernel takes to leave comes on top of that (testsuite/unit/test_sim_edf.c).
