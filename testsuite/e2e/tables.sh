@@ -20,6 +20,7 @@ heads() { t 20 gpusharectl "$@" | grep -E '^ *(GPU|JOB|USER) ' | wc -w; }
 
 write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" Policy=piv
 check "gpushared starts" start_daemon
+check "with a Policy= line the policy chooses among all jobs" eval "t 5 gpusharectl policy | grep -x 'GPU 0: piv among all jobs, since gpushare.conf has a Policy= line'"
 : >"$TMP/more"
 until_job() { t 120 gpusharectl run --shares 30 --mem 64M --partition "$1" -- "$UNTIL" "$TMP/more" >"$TMP/$1.out" 2>&1; }
 until_job low & low=$!
@@ -60,6 +61,7 @@ check "by which they can be named" by_name
 check "--sort sorts" eval "sorted priority low,high && sorted -priority high,low"
 check "--format cuts to a width, and names a column" eval "t 5 gpusharectl report -o partition:3,state=WHAT | grep -E '^lo|PA\\+ +WHAT'"
 check "--format help lists the columns" eval "t 5 gpusharectl report -o help | grep -E '^ntt +turnaround_ms / active_ms'"
+check "a heading names its column, too, in capitals or not" eval "t 5 gpusharectl report --noheader -o Partition,leaves% | grep -E '^(low|high) '"
 for verb in status report kernels memory top; do
 	check "$verb refuses a column that there is not, and says which there are" \
 		refused "there is no column 'colour'; there are: " t 5 gpusharectl $verb -o colour

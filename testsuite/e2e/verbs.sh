@@ -25,7 +25,11 @@ check "and of one that is not there that" refused 'does not answer at /nonexiste
 
 nobody() { t 5 gpusharectl report --user nosuchuser 2>&1 | grep -x 'gpusharectl: there is no such job step'; }
 check "report says that there is no such job step" nobody
-check "policy without a name names them" refused 'which policy of fifo piv ' t 5 gpusharectl policy
+check "policy --help names them" eval "t 5 gpusharectl policy --help | grep -E '^  fifo\s' && t 5 gpusharectl policy --help | grep -E '^  piv\s'"
+check "policy without a name says which there is, and among whom it chooses" \
+	eval "t 5 gpusharectl policy | grep -x 'GPU 0: frs among jobs of one priority; those of a higher Priority= go first'"
+check "and so does a change" eval "t 5 gpusharectl policy rr | grep '^GPU 0: rr among jobs of one priority' && t 5 gpusharectl policy frs"
+check "policy of one GPU wants a name" refused 'which policy' t 5 gpusharectl policy --gpu 0
 
 # --- a program without enough memory ---
 

@@ -392,6 +392,7 @@ static void policies_status(const struct gs_gpu *gpu, struct gs_gpu_status *stat
 			status->broke = is.broke;
 	}
 	status->policy = gs_sched_policy(gpu->sched);
+	status->by_priority = gpu->o.sched.by_priority;
 }
 
 void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)

@@ -25,6 +25,7 @@
  * next call. */
 struct gs_gpu_status {
 	const char *policy;
+	int by_priority; /* the policy chooses among tasks of one priority; higher ones go first */
 	/* NULL, or the policy that broke its contract and that `policy` replaces */
 	const char *broke;
 	struct gs_gpu_class {

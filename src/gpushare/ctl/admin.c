@@ -2,6 +2,9 @@
 /* gpusharectl policy, gpusharectl priority: changes while jobs run. */
 #define _GNU_SOURCE
 #include <getopt.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/units.h"
@@ -38,6 +41,34 @@ static int policy_message(struct gs_msg *msg, const char *class, uint32_t gpu, i
 	return gs_msg_str(msg->class_policy.policy, sizeof(msg->class_policy.policy), policy);
 }
 
+/* Which policy each GPU has now, and among whom it chooses. */
+static int show_policies(const char *socket)
+{
+	static const char *const among[][2] = {
+		{ "equals", "among jobs of one priority; those of a higher Priority= go first" },
+		{ "class",
+		  "within each class; the Class= lines of gpushare.conf say who goes first" },
+		{ "all", "among all jobs, since gpushare.conf has a Policy= line" },
+	};
+	struct gs_error err;
+	json_t *status = gs_ctl_request(socket, GS_QUERY_STATUS, 0, &err), *gpu;
+	size_t i;
+
+	if (!status)
+		return gs_ctl_fail("%s", err.text);
+	json_array_foreach (json_object_get(status, "gpus"), i, gpu) {
+		const char *is = json_string_value(json_object_get(gpu, "among")), *words = "";
+
+		for (size_t k = 0; is && k < sizeof(among) / sizeof(among[0]); k++)
+			if (strcmp(is, among[k][0]) == 0)
+				words = among[k][1];
+		printf("GPU %d: %s %s\n", (int)json_integer_value(json_object_get(gpu, "gpu")),
+		       json_string_value(json_object_get(gpu, "policy")), words);
+	}
+	json_decref(status);
+	return gs_ctl_written();
+}
+
 static int run_policy(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	const char *class = NULL;
@@ -53,10 +84,19 @@ static int run_policy(const struct gs_verb *verb, const char *socket, int argc, 
 	status = gs_ctl_options(verb, options, argc, argv);
 	if (status >= 0)
 		return status;
-	if (policy_message(&msg, class, gpu, !one, argv[optind]) < 0)
-		return gs_ctl_usage(verb, "'%s' is not a policy, or the class is none",
-				    argv[optind]);
-	return change(socket, &msg);
+	if (optind == argc && (one || class))
+		return gs_ctl_usage(verb, "which policy?");
+	if (optind + 1 < argc)
+		return gs_ctl_usage(verb, "unexpected argument '%s'", argv[optind + 1]);
+	if (optind < argc) {
+		if (policy_message(&msg, class, gpu, !one, argv[optind]) < 0)
+			return gs_ctl_usage(verb, "'%s' is not a policy, or the class is none",
+					    argv[optind]);
+		status = change(socket, &msg);
+		if (status != 0 || class)
+			return status;
+	}
+	return show_policies(socket);
 }
 
 static int run_priority(const struct gs_verb *verb, const char *socket, int argc, char **argv)
@@ -83,27 +123,21 @@ static int run_priority(const struct gs_verb *verb, const char *socket, int argc
 	return change(socket, &msg);
 }
 
-#define POLICY(name, words, source) " " #name
-static const char which[] = "policy of"
-#include "gpushare/sched/policies.def"
-	;
-#undef POLICY
-
 const struct gs_verb gs_verb_policy = {
 	.name = "policy",
-	.usage = "[--gpu N] [--class CLASS] NAME",
+	.usage = "[--gpu N] [--class CLASS] [NAME]",
 	.words = "Change the policy of all GPUs or of one, until the next reload",
 	.help = "  -g, --gpu N        only GPU N\n"
 		"  -c, --class CLASS  of that class of gpushare.conf; without it of all that\n"
 		"                     have no policy of their own\n"
 		"\n"
-		"NAME is one of these:\n"
+		"Without NAME it prints what is. NAME is one of these:\n"
 #define POLICY(name, words, source) "  " #name "\t" words "\n"
 #include "gpushare/sched/policies.def"
 #undef POLICY
 		"\n"
 		"For root and SlurmUser of gpushare.conf.\n",
-	.operand = which,
+	.more = 1,
 	.run = run_policy,
 };
 

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <string.h>
+#include <strings.h>
 
 #define ONE(key, kind, rank, head, words) { #key, head, words, GS_KIND_##kind, rank },
 #define COLUMN(key, type, kind, rank, head, words) ONE(key, kind, rank, head, words)
@@ -70,10 +71,20 @@ const struct gs_column gs_columns_sums[] = {
 	END,
 };
 
+static int is_name(const char *name, const char *key, unsigned length)
+{
+	return strlen(name) == length && strncasecmp(name, key, length) == 0;
+}
+
 const struct gs_column *gs_column_find(const struct gs_column *c, const char *key, unsigned length)
 {
-	for (; c->key; c++)
-		if (strlen(c->key) == length && strncmp(c->key, key, length) == 0)
-			return c;
+	const struct gs_column *at;
+
+	for (at = c; at->key; at++)
+		if (is_name(at->key, key, length))
+			return at;
+	for (at = c; at->key; at++)
+		if (is_name(at->head, key, length))
+			return at;
 	return NULL;
 }

@@ -15,7 +15,8 @@ extern const struct gs_column gs_columns_steps[], gs_columns_gpus[], gs_columns_
 	gs_columns_kernels[], gs_columns_sums[], gs_columns_groups[], gs_columns_memory[],
 	gs_columns_top[], gs_columns_users[];
 
-/* The one of that name, of so many bytes; NULL: there is none. */
+/* The one of that name or, if none has it, of that heading, of so many bytes, in capitals or not;
+ * NULL: there is none. */
 const struct gs_column *gs_column_find(const struct gs_column *columns, const char *key,
 				       unsigned length);
 

@@ -18,6 +18,7 @@ struct gs_verb {
 	const char *words;   /* what it does, a line */
 	const char *help;    /* its options, for `gpusharectl VERB --help` */
 	const char *operand; /* what its one operand is; NULL: it takes none */
+	int more;            /* it may have operands, and sees to them itself */
 	int command;         /* the operand begins a command line, which ends the verb's options */
 	/* argv[0] is the verb; returns the exit status. */
 	int (*run)(const struct gs_verb *verb, const char *socket, int argc, char **argv);

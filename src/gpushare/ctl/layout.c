@@ -11,7 +11,7 @@
 
 static int no_such(const struct gs_column *columns, const char *key, struct gs_error *err)
 {
-	static const char more[] = ", and those that -o all shows";
+	static const char more[] = "; -o help lists all";
 	char names[GS_ERROR_TEXT_MAX / 2] = "";
 	const struct gs_column *c;
 	size_t at = 0;

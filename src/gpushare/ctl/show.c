@@ -59,7 +59,7 @@ int gs_ctl_options(const struct gs_verb *verb, const struct gs_option *options, 
 		return gs_ctl_usage(verb, "%s", err.text);
 	if (verb->operand && optind == argc)
 		return gs_ctl_usage(verb, "which %s?", verb->operand);
-	if (!verb->command && optind + (verb->operand != NULL) < argc)
+	if (!verb->command && !verb->more && optind + (verb->operand != NULL) < argc)
 		return gs_ctl_usage(verb, "unexpected argument '%s'",
 				    argv[optind + (verb->operand != NULL)]);
 	return -1;
