@@ -118,7 +118,7 @@ check "its AdminComment has the last report" has_last_report "$job" 30
 check "the node is in service" until_true 20 in_service
 
 # srun's own job has no batch script whose end could wait.
-rm -f "$D/end"
+rm -f "$D/end" "$TMP/srun"
 t 60 srun --gres=gpushare:20 sh -c "echo \$SLURM_JOB_ID; until [ -e $D/end ]; do sleep 0.1; done" >"$TMP/srun" 2>&1 &
 srun=$!
 until_true 20 test -s "$TMP/srun"
