@@ -239,18 +239,25 @@ test_format() {
 
 test_glibc() {
 	local shim=$work/build/src/device/shim/.libs/libcuda.so.1 nvml=$work/build/src/device/shim/.libs/libnvidia-ml.so.1
+	local emu=$work/build/src/device/emu/.libs/libcuda.so.1
 	tree
-	mkdir -p "${shim%/*}"
+	mkdir -p "${shim%/*}" "${emu%/*}"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	cp "$shim" "$nvml"
+	cp "$shim" "$emu"
 	good
 	# quick_exit is there since 2.10, getrandom since 2.25.
 	put a.c '#include <stdlib.h>\n#include <sys/random.h>\nint a(int x)\n{\n\tif (getrandom(\&x, 1, 0) < 0)\n\t\tquick_exit(1);\n\treturn x;\n}'
 	sed -i 's/\\&/\&/' "$work/a.c"
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
-	bad "libcuda.so.1 needs getrandom of glibc 2.25"
-	mv "$shim" "$nvml"
+	bad "libcuda.so.1 needs getrandom of glibc 2.25: add it to src/device/shim"
+	cp "$nvml" "$work/good.so"
+	mv "$shim" "$emu"
+	cp "$work/good.so" "$shim"
+	bad "libcuda.so.1 needs getrandom of glibc 2.25: add it to src/device/emu"
+	mv "$emu" "$nvml"
+	cp "$work/good.so" "$emu"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	bad "libnvidia-ml.so.1 needs getrandom of glibc 2.25"
