@@ -262,6 +262,9 @@ test_glibc() {
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	bad "libnvidia-ml.so.1 needs getrandom of glibc 2.25"
 	cp "$shim" "$nvml"
+	put a.c '#include <dlfcn.h>\n__asm__(".symver dlerror,dlerror@GLIBC_2.2.5");\nchar *a(void)\n{\n\treturn dlerror();\n}'
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
+	bad "needs dlerror of libc.so.6, and glibc before 2.30 finds it only as one of libdl.so.2: add it to src/common/old_libdl.map"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"
