@@ -20,3 +20,4 @@
 	OLD_STAT stat, __xstat
 	OLD_STAT fstat, __fxstat
 	OLD_MEMFD_CREATE
+	OLD_NUMBERS
