@@ -207,6 +207,10 @@ start_cluster() {
 
 t() { timeout "$@"; }
 
+# pid_in FILE: the process that a daemon has written there. slurmctld, reconfigured, writes its new number over the old one without cutting
+# the file: where the old one was longer, its end is left as a second line.
+pid_in() { head -n 1 "$1"; }
+
 # until_true SECONDS COMMAND...
 until_true() {
 	local end=$((${EPOCHREALTIME/./} + $1 * 1000000))

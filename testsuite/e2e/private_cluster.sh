@@ -67,7 +67,7 @@ check "it has made nothing then" test ! -e "$TMP/qs"
 
 # --- the end ---
 
-daemons() { cat "$1"/run/slurm{ctld,d}.pid "$1/munge/pid"; }
+daemons() { head -qn 1 "$1"/run/slurm{ctld,d}.pid "$1/munge/pid"; }
 alive() { # PIDS: those that run and are not zombies
 	local pid
 	for pid; do
@@ -79,6 +79,9 @@ in_cluster "$a" sbatch --output="$TMP/stubborn" -D / --wrap 'trap "" TERM INT; e
 has_two_pids() { [ "$(wc -l <"$TMP/stubborn")" = 2 ]; }
 check "a stubborn job runs" until_true 10 has_two_pids
 mapfile -t job < <(cat "$TMP/stubborn")
+# Since 24.11 slurmctld runs on as another process, maybe of another name.
+in_cluster "$a" scontrol reconfigure
+until_true 20 in_cluster "$a" scontrol ping
 mapfile -t of_a < <(daemons "$a")
 mapfile -t of_b < <(daemons "$b")
 check "there are processes to end" test "$(alive "${of_a[@]}" "${job[@]}" | wc -l)" = 5

@@ -21,7 +21,7 @@ sleep 0.3 # a state that is just being written is an older one
 touch "$dir/now"
 timeout 2 scontrol update jobid=$SLURM_JOB_ID comment=save # nothing else has the start of a job saved at once
 for i in $(seq 60); do [ "$dir/state/job_state" -nt "$dir/now" ] && break; sleep 0.1; done
-kill -KILL "$(cat "$dir/run/slurmctld.pid")"
+kill -KILL "$(head -n 1 "$dir/run/slurmctld.pid")"
 END
 chmod 755 "$TMP/prolog"
 OTHER=MessageTimeout=2
@@ -45,7 +45,7 @@ away() {
 
 # --- while a job's first step begins ---
 
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 : >"$D/kill"
 job=$(submit --gres=gpushare:30 --wrap 'echo ran; srun --gres=gpushare:30 echo step ran')
 check "slurmctld is killed while a batch step begins, and comes back" away 2
@@ -53,7 +53,7 @@ check "the job completes" reaches "$job" COMPLETED 40
 check "its script has run, with its step" out_has "$job" '^step ran$'
 check "slurmctld took it for the same run" test "$(job_field "$job" Restarts)" = 0
 
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 : >"$D/kill"
 t 60 srun --gres=gpushare:30 echo interactive ran >"$TMP/srun" 2>&1 &
 srun=$!
@@ -63,7 +63,7 @@ rc=$?
 check "srun's step has run" grep -xF 'interactive ran' "$TMP/srun"
 check "and srun says so" test $rc = 0
 
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 : >"$D/kill"
 job=$(submit --requeue --gres=gpushare:30 --wrap 'echo ran')
 # One attempt to reach it takes Slurm's MessageTimeout.
@@ -76,7 +76,7 @@ check "and not held" test "$(job_field "$job" Priority)" != 0
 check "the node is in service" until_true 20 in_service
 t 10 scancel "$job"
 
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 : >"$D/kill"
 job=$(submit --no-requeue --gres=gpushare:30 --wrap 'echo ran')
 check "too late for a job that may not be requeued" away $((WAIT + 6))
@@ -96,7 +96,7 @@ saved_by() { # COMMAND...
 	until_true 15 test "$D/state/job_state" -nt "$TMP/now"
 }
 dies() {
-	pid=$(cat "$D/run/slurmctld.pid")
+	pid=$(pid_in "$D/run/slurmctld.pid")
 	kill -KILL "$pid"
 	until_true 10 has_ended "$pid"
 }
@@ -118,7 +118,7 @@ check "its AdminComment has the last report" has_last_report "$job" 30
 check "the node is in service" until_true 20 in_service
 
 # srun's own job has no batch script whose end could wait.
-rm -f "$D/end"
+rm -f "$D/end" "$TMP/srun"
 t 60 srun --gres=gpushare:20 sh -c "echo \$SLURM_JOB_ID; until [ -e $D/end ]; do sleep 0.1; done" >"$TMP/srun" 2>&1 &
 srun=$!
 until_true 20 test -s "$TMP/srun"

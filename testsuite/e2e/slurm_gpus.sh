@@ -108,7 +108,7 @@ starts() { # A program of Slurm's, until slurmctld answers.
 restart_only() { # PROGRAM COMMAND...: end it and start it again
 	local pid program=$1
 	shift
-	pid=$(cat "$D/run/$program.pid")
+	pid=$(pid_in "$D/run/$program.pid")
 	kill "$pid" && until_true 15 test ! -e "$D/run/$program.pid" && until_true 15 has_ended "$pid" &&
 		starts "$@"
 }
@@ -124,7 +124,7 @@ check "and the counts" full
 : >"$TMP/now"
 saved() { [ "$D/state/job_state" -nt "$TMP/now" ]; }
 until_true 15 saved
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 kill -KILL "$pid"
 until_true 15 has_ended "$pid" # it has the port until then
 rm -f "$D/run/slurmctld.pid"

@@ -45,7 +45,7 @@ write_containers() {
 start_again() {
 	local daemon pid
 	for daemon in slurmctld slurmd; do
-		pid=$(cat "$D/run/$daemon.pid") && kill "$pid" && until_true 20 has_ended "$pid"
+		pid=$(pid_in "$D/run/$daemon.pid") && kill "$pid" && until_true 20 has_ended "$pid"
 		t 20 $daemon -f "$D/etc/slurm.conf"
 	done
 	until_true 20 node_is idle

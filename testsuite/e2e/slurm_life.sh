@@ -152,7 +152,7 @@ check "all of that leaves nothing" left_nothing
 
 job=$(submit -p high --gres=gpushare:50 --wrap "$TRIAD --passes 4000")
 on_gpu "$job"
-kill "$(cat "$D/run/slurmctld.pid")"
+kill "$(pid_in "$D/run/slurmctld.pid")"
 until_true 10 test ! -e "$D/run/slurmctld.pid"
 check "a job goes on while slurmctld is down, and ends" until_true 60 out_has "$job" 'correct: '
 check "its shares are given back all the same" until_true 20 taken 0

@@ -54,7 +54,7 @@ start() {
 # kill_after MS...: so long after each of the jobs was let go.
 kill_after() {
 	local pid
-	pid=$(cat "$D/run/slurmctld.pid")
+	pid=$(pid_in "$D/run/slurmctld.pid")
 	python3 - "$D" "$pid" "$@" <<-'END' && until_true 10 has_ended "$pid"
 	import os, signal, sys, time
 	folder, pid, before = sys.argv[1], int(sys.argv[2]), [int(ms) / 1000 for ms in sys.argv[3:]]

@@ -19,7 +19,7 @@ tune() {
 	local conf=$TMP/$1/etc/slurm.conf daemon
 	sed -i -e "s/^SchedulerParameters=.*/$scheduling/" ${2:+-e "$2"} "$conf"
 	for daemon in slurmd slurmctld; do
-		kill "$(cat "$TMP/$1/run/$daemon.pid")"
+		kill "$(pid_in "$TMP/$1/run/$daemon.pid")"
 		until_true 20 test ! -e "$TMP/$1/run/$daemon.pid" || return 1
 	done
 	SLURM_CONF=$conf slurmctld -f "$conf" && SLURM_CONF=$conf slurmd -f "$conf"

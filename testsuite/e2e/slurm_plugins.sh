@@ -217,7 +217,7 @@ t 10 scancel "$two"
 one=$(submit --gres=gpushare:60 --wrap 'exec sleep 60')
 check "a job of 60 runs" reaches "$one" RUNNING
 t 10 scontrol reconfigure
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 kill "$pid"
 until_true 20 has_ended "$pid" # it has the port until then
 slurmctld -f "$D/etc/slurm.conf"
@@ -268,10 +268,10 @@ check "a wrong word in plugstack.conf on the node fails a gpushare job" reaches 
 check "whose output names it" out_has "$job" 'unknown argument timeuot=5s'
 check "and leaves other jobs alone" reaches "$plain" COMPLETED
 check "a wrong word in plugstack.conf is named" refused 'unknown argument timeuot=5s in plugstack.conf' submit $G --wrap true
-slurmd_is_there() { kill -0 "$(cat "$D/run/slurmd.pid")"; }
+slurmd_is_there() { kill -0 "$(pid_in "$D/run/slurmd.pid")"; }
 slurmd_again() {
 	local pid
-	until_true 10 slurmd_is_there && pid=$(cat "$D/run/slurmd.pid") && kill "$pid" && until_true 20 has_ended "$pid" && : >"$D/log/slurmd.log" && t 20 slurmd -f "$D/etc/slurm.conf" &&
+	until_true 10 slurmd_is_there && pid=$(pid_in "$D/run/slurmd.pid") && kill "$pid" && until_true 20 has_ended "$pid" && : >"$D/log/slurmd.log" && t 20 slurmd -f "$D/etc/slurm.conf" &&
 		until_true 10 grep -E 'error: gpushare: unknown argument timeuot=5s' "$D/log/slurmd.log" && until_true 10 slurmd_is_there
 }
 check "slurmd starts with it all the same, and its log names it" slurmd_again

@@ -172,7 +172,7 @@ cat >>"$D/etc/slurm.conf" <<-END
 	PartitionName=mixed Nodes=$(hostname -s),old[1-3] State=UP
 	PartitionName=old Nodes=old[1-2] State=UP
 	END
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 kill "$pid"
 until_true 20 has_ended "$pid" # it has the port until then
 slurmctld -f "$D/etc/slurm.conf"

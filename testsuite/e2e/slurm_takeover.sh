@@ -129,7 +129,7 @@ renew() {
 
 primary_dies() {
 	saved || say "round $round: the state is not written"
-	dies "$(cat "$D/run/slurmctld.pid")"
+	dies "$(pid_in "$D/run/slurmctld.pid")"
 	rm -f "$D/run/slurmctld.pid"
 }
 primary_starts() { t 20 "${slow[@]}" slurmctld -f "$D/etc/slurm.conf" || say "round $round: the primary does not start"; }
@@ -176,7 +176,7 @@ wrong=0
 {
 	round=word
 	saved || say "the state is not written"
-	pid=$(cat "$D/run/slurmctld.pid")
+	pid=$(pid_in "$D/run/slurmctld.pid")
 	t 60 scontrol takeover || say "scontrol takeover fails"
 	until_true 30 has_ended "$pid" || say "the primary does not end"
 	rm -f "$D/run/slurmctld.pid"
@@ -207,7 +207,7 @@ check "both killed in turn: everything right" test $right = 0
 # What a controller saves of a node that has not registered with it, the next one reads: first such a one dies, then the other takes over.
 saved_early() {
 	local slurmd
-	slurmd=$(cat "$D/run/slurmd.pid")
+	slurmd=$(pid_in "$D/run/slurmd.pid")
 	primary_dies
 	kill -STOP "$slurmd"
 	until_true 40 answers || say "no controller answers"

@@ -23,7 +23,7 @@ check "more of a type than its GPU has left wait, whatever the other has" pends_
 t 10 scancel "$b"
 check "scontrol reconfigure" t 15 scontrol reconfigure
 check "leaves both where they are" in_place "$h" "$any"
-pid=$(cat "$D/run/slurmctld.pid")
+pid=$(pid_in "$D/run/slurmctld.pid")
 kill "$pid"
 until_true 15 test ! -e "$D/run/slurmctld.pid" && until_true 15 has_ended "$pid"
 check "slurmctld restarts" t 20 slurmctld -f "$D/etc/slurm.conf"

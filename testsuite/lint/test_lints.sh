@@ -239,22 +239,32 @@ test_format() {
 
 test_glibc() {
 	local shim=$work/build/src/device/shim/.libs/libcuda.so.1 nvml=$work/build/src/device/shim/.libs/libnvidia-ml.so.1
+	local emu=$work/build/src/device/emu/.libs/libcuda.so.1
 	tree
-	mkdir -p "${shim%/*}"
+	mkdir -p "${shim%/*}" "${emu%/*}"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	cp "$shim" "$nvml"
+	cp "$shim" "$emu"
 	good
 	# quick_exit is there since 2.10, getrandom since 2.25.
 	put a.c '#include <stdlib.h>\n#include <sys/random.h>\nint a(int x)\n{\n\tif (getrandom(\&x, 1, 0) < 0)\n\t\tquick_exit(1);\n\treturn x;\n}'
 	sed -i 's/\\&/\&/' "$work/a.c"
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
-	bad "libcuda.so.1 needs getrandom of glibc 2.25"
-	mv "$shim" "$nvml"
+	bad "libcuda.so.1 needs getrandom of glibc 2.25: add it to src/device/shim"
+	cp "$nvml" "$work/good.so"
+	mv "$shim" "$emu"
+	cp "$work/good.so" "$shim"
+	bad "libcuda.so.1 needs getrandom of glibc 2.25: add it to src/device/emu"
+	mv "$emu" "$nvml"
+	cp "$work/good.so" "$emu"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
 	bad "libnvidia-ml.so.1 needs getrandom of glibc 2.25"
 	cp "$shim" "$nvml"
+	put a.c '#include <dlfcn.h>\n__asm__(".symver dlerror,dlerror@GLIBC_2.2.5");\nchar *a(void)\n{\n\treturn dlerror();\n}'
+	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim"
+	bad "needs dlerror of libc.so.6, and glibc before 2.30 finds it only as one of libdl.so.2: add it to src/common/old_libdl.map"
 	put a.c 'int a(int x)\n{\n\treturn x;\n}'
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$work/libother.so" -Wl,-soname,libother.so.1
 	${CC:-cc} -shared -fPIC "$work/a.c" -o "$shim" -Wl,--no-as-needed "$work/libother.so"

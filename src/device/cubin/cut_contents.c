@@ -32,7 +32,7 @@ static int new_symbol(struct cubin_cutting *x, uint32_t old, uint32_t *number)
 static int add_symbols(struct cubin_cutting *x, struct cubin_buffer *b, struct cubin_info *i)
 {
 	struct cubin_buffer list = { 0 };
-	uint32_t number;
+	uint32_t number = 0; /* for compilers that do not see that new_symbol fails or sets it */
 	int rc = 0;
 
 	for (size_t at = 0; rc == 0 && at + 4 <= i->size; at += 4) {

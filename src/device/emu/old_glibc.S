@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the emulated device calls of the C library, as glibc 2.30 has it, so that it can be used in
+/* What the emulated device calls of the C library, as glibc 2.17 has it, so that it can be used in
  * older containers, too.  Makemodule.am has the same list for the linker. */
 #include "common/old_glibc.inc"
 
@@ -8,7 +8,6 @@
 	OLD	pow, GLIBC_2.2.5
 	OLD	powf, GLIBC_2.2.5
 	OLD	pthread_attr_setstacksize, GLIBC_2.2.5
-	OLD	pthread_cond_clockwait, GLIBC_2.30
 	OLD	pthread_condattr_setclock, GLIBC_2.3.3
 	OLD	pthread_create, GLIBC_2.2.5
 	OLD	pthread_once, GLIBC_2.2.5
@@ -21,3 +20,4 @@
 	OLD_STAT stat, __xstat
 	OLD_STAT fstat, __fxstat
 	OLD_MEMFD_CREATE
+	OLD_NUMBERS

@@ -92,13 +92,30 @@ void emu_task_free(struct CUctx_st *ctx, struct emu_task *t)
 
 /* Nobody is told when a value in memory changes: kernels, copies and the host write it. */
 static pthread_mutex_t value_mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t value_cond = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t value_cond; /* of the monotonic clock */
+static pthread_once_t value_once = PTHREAD_ONCE_INIT;
 static uint64_t value_changes;
+
+static void make_value_cond(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&value_cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void lock_values(void)
+{
+	pthread_once(&value_once, make_value_cond);
+	pthread_mutex_lock(&value_mutex);
+}
 
 /* Waiters for values look again. */
 static void memory_changed(void)
 {
-	pthread_mutex_lock(&value_mutex);
+	lock_values();
 	value_changes++;
 	pthread_cond_broadcast(&value_cond);
 	pthread_mutex_unlock(&value_mutex);
@@ -145,7 +162,7 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 {
 	long pause = PAUSE_LEAST_NS, most = t->e ? PAUSE_MOST_HOST_NS : PAUSE_MOST_NS;
 
-	pthread_mutex_lock(&value_mutex);
+	lock_values();
 	while (!value_there(t) && !atomic_load(&ctx->error)) {
 		uint64_t seen = value_changes;
 		struct timespec until;
@@ -156,7 +173,7 @@ static void wait_value(struct CUctx_st *ctx, const struct emu_task *t)
 			until.tv_nsec -= 1000000000;
 			until.tv_sec++;
 		}
-		pthread_cond_clockwait(&value_cond, &value_mutex, CLOCK_MONOTONIC, &until);
+		pthread_cond_timedwait(&value_cond, &value_mutex, &until);
 		pause = seen != value_changes ? PAUSE_LEAST_NS : pause < most ? pause * 2 : most;
 	}
 	pthread_mutex_unlock(&value_mutex);

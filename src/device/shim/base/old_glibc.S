@@ -24,6 +24,7 @@
 	OLD_STAT stat, __xstat
 	OLD_STAT fstat, __fxstat
 	OLD_MEMFD_CREATE
+	OLD_NUMBERS
 
 /* fstatat(dir, path, buf, flags), likewise */
 	WRAP	fstatat
