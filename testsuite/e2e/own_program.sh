@@ -13,7 +13,7 @@ mkdir -p "$TMP/tree/contrib" "$TMP/quick"
 cp "$SRC"/contrib/{quickstart,quickstart-table} "$TMP/tree/contrib/"
 ln -s "$CLUSTER" "$TMP/tree/contrib/private-cluster"
 ln -s "$SRC/src" "$TMP/tree/src"
-for stub in configure contrib/install-deps contrib/fetch-slurm-source; do printf '#!/bin/sh\n' >"$TMP/tree/$stub" && chmod 755 "$TMP/tree/$stub"; done
+for script in configure contrib/install-deps contrib/fetch-slurm-source; do printf '#!/bin/sh\n' >"$TMP/tree/$script" && chmod 755 "$TMP/tree/$script"; done
 ln -s "$BUILD"/* "$TMP/quick/"
 rm -f "$TMP/quick/Makefile" "$TMP/quick/config.status"
 echo 'all:' >"$TMP/quick/Makefile" && : >"$TMP/quick/config.status"
