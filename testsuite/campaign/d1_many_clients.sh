@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Row D1: 992 clients of eight users connect at once, each in a process of its own; the limits of one user hold; a hundred connections come and go.
 # After the third trial it has the memory that it needs for that, and for a while the reports of steps that are over come to it.
+# environment: D1_SECONDS=5, how long the 99th percentile may take
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 row D1 s "the 99th percentile of 992 registrations at once" "$@"
@@ -18,7 +19,7 @@ trial() {
 	read -r p99 kib <<<"$said"
 	measured "$p99"
 	# The thousand processes share the processors with the daemon and with each other: most of it is waiting for those.
-	awk -v p="$p99" 'BEGIN { exit !(p <= 5) }' || went_wrong "a registration took $p99 s" || return
+	awk -v p="$p99" -v most="${D1_SECONDS:-5}" 'BEGIN { exit !(p <= most) }' || went_wrong "a registration took $p99 s" || return
 	[ $row_tried -ge 3 ] || return 0
 	steady_kib=${steady_kib:-$kib}
 	[ "$kib" -le $((steady_kib + 8192)) ] || went_wrong "the daemon has $kib KiB, after the third trial it had $steady_kib"
