@@ -193,16 +193,20 @@ uint64_t gs_copies_step(struct gs_gpu *gpu, uint64_t now)
 	return copying ? now + LATELY_NS / 4 : UINT64_MAX;
 }
 
-int gs_copies_contend(const struct gs_gpu *gpu)
+int gs_copies_contend(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 
+	if (gpu->o.copies.policy == GS_COPY_POLICY_NO)
+		return 0;
 	for (int way = 0; way < GS_COPY_ENGINES; way++) {
-		unsigned pending = 0;
+		unsigned copying = 0, pending = 0;
 
-		LIST_FOREACH (t, &gpu->clients, link)
+		LIST_FOREACH (t, &gpu->clients, link) {
+			copying += (unsigned)is_copying(t, way, now);
 			pending += t->copies.pending[way] != 0;
-		if (pending > 1)
+		}
+		if (copying > 1 && pending)
 			return 1;
 	}
 	return 0;

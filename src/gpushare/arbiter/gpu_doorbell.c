@@ -76,5 +76,5 @@ int gs_gpu_wants_polling(const struct gs_gpu *gpu, uint64_t now)
 		users++;
 		without += !gs_gpu_client_has_slice(t) || t->holder_state.barred;
 	}
-	return (users > 1 && without) || gs_copies_contend(gpu);
+	return (users > 1 && without) || gs_copies_contend(gpu, now);
 }
