@@ -126,7 +126,8 @@ static void the_barrier_closes_while_the_urgent_one_copies(void **state)
 	assert_true(is_open(low, UP) && is_open(high, UP));
 	assert_int_equal(low->usage.copied[UP].waited_ns, 4 * MS);
 	assert_int_equal(high->usage.copied[UP].waited_ns, 0);
-	/* The urgent one will copy again, and that is to be seen at once while there is a copy to hold back. */
+	/* The urgent one will copy again, and that is to be seen at once while there is a copy
+	 * to hold back. */
 	assert_true(gs_gpu_wants_polling(gpu, now));
 	grant(2000 * MS);
 	grant(2000 * MS);
