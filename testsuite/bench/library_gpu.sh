@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Kernels of libraries on a real GPU: evicted every 0.2, 1 and 10 ms, hardly ever, and under MPS; every result is compared with the native one.
 #
-# usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed, Triton and CuPy where there are)
+# usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed; Triton, CuPy and JAX where there are)
 #   BUILD   the build tree (make all)
 # environment: RUNS=30 of each
-# Writes runs.csv (a line for each kernel and period), contexts.json and mps.json (gpusharectl kernels) into OUT-FOLDER; takes two minutes.
+# Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
+# with RUNS=100. library_bars.py OUT-FOLDER then says which part of the time can leave, what variants cost, and how soon they are gone.
 # Exit status 1: a result was wrong, or a part did not run.
 set -uo pipefail
 here=$(dirname "$(realpath "$0")") build=$(realpath "$1") out=$2 runs=${RUNS:-30}
@@ -47,6 +48,9 @@ for ms in 1 10 1000; do
 done
 down
 up Isolation=mps "MpsDir=$tmp/mps"
-under 1 mps-1 mps-1.json
+for ms in 1 10; do
+	under "$ms" "mps-$ms" "mps-$ms.json"
+done
 down
+"$here/library_bars.py" "$out"
 awk -F, 'NR > 1 { all += $3; wrong += $4 } END { print all " runs, " wrong + 0 " wrong"; exit wrong > 0 }' "$out/runs.csv" && exit $bad
