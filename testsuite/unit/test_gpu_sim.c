@@ -23,8 +23,8 @@
 #include "gpushare/sim/experiment.h"
 
 #define PROGRAMS 9
-/* A decision that falls a microsecond later turns a round of frs about: fewer leave its DNTT to
- * chance (doc/measurements). */
+/* A decision that falls a microsecond later turns a round of frs or frsp about: fewer leave the
+ * DNTT to chance (doc/measurements). Other policies need a quarter. */
 #define ROUNDS 400
 #define GAPS 32768
 #define NEVER UINT64_MAX
@@ -272,7 +272,12 @@ static void begin_like_an_h200(const char *policy, struct gs_sched_options *sche
 	memset(gaps, 0, sizeof(gaps));
 }
 
-static void play(const struct sim_order *order, struct sim_summary *summary)
+static unsigned rounds_of(const char *policy)
+{
+	return strncmp(policy, "frs", 3) == 0 || getenv("CHECK_LONG") ? ROUNDS : ROUNDS / 4;
+}
+
+static void play(const struct sim_order *order, unsigned count, struct sim_summary *summary)
 {
 	struct sim_rounds *rounds = sim_rounds_create(&workload);
 	struct sim_arrival arrival[PROGRAMS];
@@ -281,7 +286,7 @@ static void play(const struct sim_order *order, struct sim_summary *summary)
 	uint64_t drawn;
 
 	sim_order_first(order, &workload, arrival, &drawn);
-	for (int round = 0; round < ROUNDS; round++) {
+	for (unsigned round = 0; round < count; round++) {
 		sim_order_next(order, arrival, PROGRAMS, &drawn);
 		origin = now + REST;
 		first = 1;
@@ -385,7 +390,6 @@ static void under(const struct isolation *what)
 {
 	struct sim_experiment x = {
 		.workload = &workload,
-		.rounds = ROUNDS,
 		.order = { .seed = 1, .shuffle = 1, .has_gap = 1, .gap_ns = MS },
 	};
 	const char *policy;
@@ -397,7 +401,8 @@ static void under(const struct isolation *what)
 		struct sim_row *row;
 
 		begin_like_an_h200(policy, &x.options);
-		play(&x.order, &live);
+		x.rounds = rounds_of(policy);
+		play(&x.order, x.rounds, &live);
 		x.options.handover_ns = end();
 		x.costs = (struct sim_costs) { .ended_ns = median(ENDED),
 					       .evicted_ns = median(EVICTED),
