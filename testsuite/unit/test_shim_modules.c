@@ -488,18 +488,51 @@ static void what_costs_too_much(void **unused)
 	(void)unused;
 	code.variants = &v;
 	assert_true(shim_variant_pays(&v, 0));
-	shim_variant_timed(&code, NULL, 1, 77, 1000);
+	for (int i = 0; i < 3; i++) {
+		shim_variant_timed(&code, NULL, 1, 77, 1000);
+		shim_variant_timed(&code, NULL, 0, 77, i ? 1010 : 9000); /* the first is cold */
+		assert_true(shim_variant_pays(&v, 0));
+	}
+	shim_variant_timed(&code, NULL, 0, 77, 1040);
+	assert_int_equal(v.cost.written_ps, 1000);
+	assert_int_equal(v.cost.variant_ps, 1020);
 	assert_true(shim_variant_pays(&v, 0));
-	shim_variant_timed(&code, NULL, 0, 77, 1020);
-	assert_true(shim_variant_pays(&v, 0));
+	/* Later ones found another GPU. */
+	shim_variant_timed(&code, NULL, 0, 77, 2000);
+	assert_int_equal(v.cost.variant_ps, 1020);
 	v.cost.variant_ps = 1040;
 	assert_false(shim_variant_pays(&v, 0));
 	assert_true(shim_variant_pays(&v, 1));
 	v.cost.variant_ps = 1510;
 	assert_false(shim_variant_pays(&v, 1));
-	/* Of another shape nothing is known. */
+}
+
+/* Until both are known timed launches take turns, for a while; of another shape nothing is known.
+ */
+static void compared_in_turns(void **unused)
+{
+	struct shim_variant v = { .f = FAKE_VARIANT };
+	struct shim_code code = { .name = (char *)(uintptr_t) "k" };
+	int as_written = 0;
+
+	(void)unused;
+	code.variants = &v;
+	assert_false(shim_variant_compares(&v));
+	shim_variant_timed(&code, NULL, 0, 77, 1000);
+	assert_true(shim_variant_compares(&v));
+	shim_variant_timed(&code, NULL, 1, 77, 2000);
 	shim_variant_timed(&code, NULL, 1, 78, 1000);
-	assert_true(shim_variant_pays(&v, 0));
+	assert_int_equal(v.cost.variant_ps, 0);
+	for (int i = 0; i < 100; i++)
+		as_written += shim_variant_compares(&v);
+	assert_int_equal(as_written, SHIM_COMPARED / 2 - 1);
+	v.cost = (struct shim_cost) { .dims = 78 };
+	for (int i = 0; i < 4; i++)
+		shim_variant_timed(&code, NULL, 0, 78, 1000);
+	for (int i = 0; i < 3; i++)
+		shim_variant_timed(&code, NULL, 1, 78, 1000);
+	for (int i = 0; i < 4; i++)
+		assert_false(shim_variant_compares(&v));
 }
 
 int main(void)
@@ -516,6 +549,7 @@ int main(void)
 		cmocka_unit_test(module_with_the_number_of_another),
 		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(what_costs_too_much),
+		cmocka_unit_test(compared_in_turns),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

@@ -59,8 +59,7 @@ int shim_time_is_settled(const struct shim_time *t)
 	return t->tpt_ps && shim_time_launches(t) > SAMPLE_FIRST;
 }
 
-/* Has the next launches timed. */
-static void request_samples(struct shim_time *t, uint32_t launches)
+void shim_time_again(struct shim_time *t, uint32_t launches)
 {
 	t->again = launches;
 	t->due = 0;
@@ -86,7 +85,7 @@ uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed t
 		if (old ? tpt_ps < old : beside == GS_BESIDE_SLICED)
 			t->tpt_ps = tpt_ps + 1;
 		else if (!old)
-			request_samples(t, 1);
+			shim_time_again(t, 1);
 		else if (tpt_ps / LONGER_BY > old)
 			t->tpt_ps = old + old / LONGER_STEP;
 		return 0;
@@ -96,12 +95,12 @@ uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed t
 		return 0;
 	if (timed == SHIM_TIMED &&
 	    (shared || tpt_ps > old || shim_time_launches(t) < SAMPLE_SETTLED))
-		request_samples(t, SAMPLE_FIRST - 1);
+		shim_time_again(t, SAMPLE_FIRST - 1);
 	return tpt_ps > old ? old : 0;
 }
 
 void shim_time_forget(struct shim_time *t)
 {
 	t->tpt_ps = 0;
-	request_samples(t, SAMPLE_FIRST - 1);
+	shim_time_again(t, SAMPLE_FIRST - 1);
 }

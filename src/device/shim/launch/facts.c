@@ -73,8 +73,10 @@ int shim_facts_of(const struct shim_code *code, struct gs_msg_variant *to)
 	to->at_once = f->at_once;
 	if (v) {
 		to->made_of = v->made_of;
-		to->written_ps = v->cost.written_ps;
-		to->variant_ps = v->cost.variant_ps;
+		if (shim_variant_is_compared(v)) {
+			to->written_ps = v->cost.written_ps;
+			to->variant_ps = v->cost.variant_ps;
+		}
 	}
 	return to->made_of || to->blocks;
 }

@@ -189,6 +189,9 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
+	if (why == PTX_REASON_NONE && l->watch.sampled && !gs_page_waited_for(s->page) &&
+	    shim_variant_compares(v))
+		why = PTX_REASON_COMPARED;
 	if (why == PTX_REASON_NONE)
 		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
 	if (why != PTX_REASON_NONE)

@@ -32,7 +32,7 @@ struct wanted {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
 	/* the times of the long launches; NULL: this is the first launch */
-	const struct shim_time *time;
+	struct shim_time *time;
 	uint64_t takes_ns;
 	struct shim_seen seen;
 };
@@ -98,10 +98,8 @@ static struct shim_variant *load(const struct shim_recipe *r, struct shim_made *
 	v->params = made->params;
 	made->params = (struct shim_layout) { 0 };
 	v->local_bytes = shim_local_bytes(v->f);
-	if (r->time) {
-		v->cost.dims = r->time->dims;
-		v->cost.written_ps = r->time->tpt_ps;
-	}
+	if (r->time)
+		shim_time_again(r->time, SHIM_COMPARED);
 	shim_variant_take_settings(r->kernel, v);
 	return v;
 }
@@ -273,8 +271,7 @@ static void want(struct shim_session *s, const struct wanted *w)
 }
 
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 const struct shim_time *time, const struct shim_seen *seen,
-			 uint64_t takes_ns)
+			 struct shim_time *time, const struct shim_seen *seen, uint64_t takes_ns)
 {
 	struct wanted w = { k, c, time, takes_ns, *seen };
 

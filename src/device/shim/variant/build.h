@@ -13,8 +13,7 @@
  * is worth it (VariantMin=); the next launch after it is ready uses it.
  */
 void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
-			 const struct shim_time *time, const struct shim_seen *seen,
-			 uint64_t takes_ns);
+			 struct shim_time *time, const struct shim_seen *seen, uint64_t takes_ns);
 
 /* Call at the kernel's first launch in this context, which is current. If variants are made at once
  * (VariantMin=0), makes this one and waits for it. */

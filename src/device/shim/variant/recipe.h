@@ -17,7 +17,7 @@ struct shim_seen {
 struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
-	const struct shim_time *time; /* time of the kernel as written; NULL: not known */
+	struct shim_time *time; /* time of the kernel as written; NULL: not known */
 	uint32_t sm;                  /* the device's compute capability; 90 for 9.0 */
 	struct shim_seen seen;
 	const _Atomic int *stop; /* becomes nonzero when making it must be given up */

@@ -242,22 +242,40 @@ void shim_variants_unloaded(const void *module)
 
 /* ---- what they cost ------------------------------------------------------------------ */
 
+/* As many launches each way, at least, besides the variant's first. */
+#define COMPARED_LEAST 3
+
+int shim_variant_is_compared(const struct shim_variant *v)
+{
+	return v->cost.writtens >= COMPARED_LEAST && v->cost.variants > COMPARED_LEAST;
+}
+
+int shim_variant_compares(struct shim_variant *v)
+{
+	return !shim_variant_is_compared(v) && v->cost.turns < SHIM_COMPARED && v->cost.turns++ % 2;
+}
+
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps)
 {
 	struct shim_variant *v = shim_variant_in(code, c);
+	/* The variant's first launch brings its code to the GPU. */
+	uint32_t cold = !as_written, before;
 	_Atomic uint64_t *mean;
-	uint64_t old;
+	_Atomic uint32_t *n;
 
-	if (!v || !ps)
+	if (!v || !ps || shim_variant_is_compared(v))
 		return;
 	if (v->cost.dims != dims) {
 		v->cost.written_ps = v->cost.variant_ps = 0;
+		v->cost.writtens = v->cost.variants = 0;
 		v->cost.dims = dims;
 	}
 	mean = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
-	old = *mean;
-	*mean = old ? (3 * old + ps) / 4 : ps;
+	n = as_written ? &v->cost.writtens : &v->cost.variants;
+	before = *n > cold ? *n - cold : 0;
+	*mean = (*mean * before + ps) / (before + 1);
+	++*n;
 	code->facts.changed = 1;
 }
 
@@ -265,6 +283,6 @@ int shim_variant_pays(const struct shim_variant *v, int urgent)
 {
 	uint64_t written = v->cost.written_ps, variant = v->cost.variant_ps;
 
-	return !written || !variant ||
+	return !shim_variant_is_compared(v) ||
 	       variant * 100 <= written * (urgent ? COST_URGENT : COST_CALM);
 }

@@ -19,11 +19,17 @@ struct shim_layout {
 	uint32_t ctl_offset; /* where the address of the control block, or the guard, lies */
 };
 
-/* Time per block-task of launches with the same block dimensions, as written and as the variant,
- * ps. */
+/*
+ * Time per block-task of launches with the same block dimensions, as written and as the variant,
+ * ps. The first launches after the variant is ready go out in turns as the variant and as written,
+ * and only those count: earlier or later ones found the GPU at other clocks and its caches with
+ * other things in them, which changes the time by more than the variant does.
+ */
 struct shim_cost {
-	_Atomic uint32_t dims; /* shim_dims(); 0: nothing is known */
-	_Atomic uint64_t written_ps, variant_ps;
+	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
+	_Atomic uint64_t written_ps, variant_ps; /* means */
+	_Atomic uint32_t writtens, variants;     /* of so many launches */
+	_Atomic uint32_t turns;                  /* launches that took part in the comparison */
 };
 
 struct shim_variant {
@@ -78,12 +84,24 @@ void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
  * variants of its kernels. */
 void shim_variants_unloaded(const void *module);
 
+/* At most so many launches, which must be timed, compare a new variant with the kernel as written.
+ */
+#define SHIM_COMPARED 12
+
+/* Are both of the variant's times known? */
+int shim_variant_is_compared(const struct shim_variant *v);
+
+/* Is this timed launch one that is to go out as written, so that the variant can be compared?
+ * Nobody waits for the GPU. */
+int shim_variant_compares(struct shim_variant *v);
+
 /* Notes that an undisturbed launch with these block dimensions took `ps` per block-task, as written
  * or as the variant in context c. */
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps);
 
-/* Is the variant worth launching? urgent: another client waits for the GPU. */
+/* Is the variant worth launching? It is while the comparison has not ended. urgent: another client
+ * waits for the GPU. */
 int shim_variant_pays(const struct shim_variant *v, int urgent);
 
 #endif
