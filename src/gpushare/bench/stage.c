@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/nvidia.h"
 #include "gpushare/bench/defaults.h"
+#include "gpushare/bench/device_file.h"
 #include "gpushare/bench/process.h"
 #include "gpushare/config/sched_options.h"
 
@@ -86,35 +86,6 @@ static void in_folder(const struct bench_stage *stage, const char *prefix, const
 	snprintf(text, room, "%s%s/%s", prefix, stage->folder, leaf);
 }
 
-#define MINORS 256
-
-static int by_place(const void *a, const void *b)
-{
-	const struct gs_nvidia *x = a, *y = b;
-
-	return strcmp(x->pci, y->pci);
-}
-
-/* The device file of GPU n as nvidia-smi counts, by the places on the bus. 0: it cannot be told. */
-static int device_file(uint32_t n, char *file, size_t room)
-{
-	struct gs_nvidia gpu[MINORS], one;
-	uint32_t count = 0;
-
-	for (unsigned minor = 0; minor < MINORS; minor++) {
-		snprintf(file, room, "/dev/nvidia%u", minor);
-		count += gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &gpu[count]) == 0;
-	}
-	qsort(gpu, count, sizeof(*gpu), by_place);
-	for (unsigned minor = 0; n < count && minor < MINORS; minor++) {
-		snprintf(file, room, "/dev/nvidia%u", minor);
-		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &one) == 0 &&
-		    strcmp(one.pci, gpu[n].pci) == 0)
-			return 1;
-	}
-	return 0;
-}
-
 /* With its device file gpushared knows a GPU's UUID and tells programs and MPS. */
 static void write_gpus(FILE *f, const struct bench_stage *stage, const struct bench_gpu *gpu)
 {
@@ -123,7 +94,7 @@ static void write_gpus(FILE *f, const struct bench_stage *stage, const struct be
 	for (uint32_t i = 0; i < (stage->ngpu ? stage->ngpu : 1); i++) {
 		fprintf(f, "Gpu=%u Memory=%llu Shares=%u", i, (unsigned long long)gpu->memory,
 			gpu->shares);
-		if (stage->ngpu && device_file(stage->gpu[i], file, sizeof(file)))
+		if (stage->ngpu && bench_device_file(stage->gpu[i], file, sizeof(file)))
 			fprintf(f, " File=%s", file);
 		fputc('\n', f);
 	}
