@@ -34,7 +34,18 @@ export GPUSHARE_EMU_COPY_MIB_S=500
 check "copies" bench copies --kind pinned --small 256K --large 16M --largest 1M --every 20 --count 20 --sharing no,priority --conf CopyChunk=1M
 check "copies' figures" columns copies 'len(rows) == 2 * (2 * 3 + 2 + 1) and all(x["alone_p50_ms"] > 0 and 0 < x["p50_ms"] <= x["p99_ms"] and x["kept"] > 0 for x in rows if x["measure"] == "beside")'
 check "a small copy waits less beside large ones with CopyPolicy=priority" columns copies 'sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "priority") < sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "no")'
+# A low program's copy takes 80 ms, and is all before another one in its direction under time slicing.
+export GPUSHARE_EMU_COPY_MIB_S=200
+check "periodic" bench periodic --task 1 --every 60 --kernel 3 --copy 1M --deadline 30 --count "$(usual_or_long 8 40)" --low kernels,copies --low-kernel 40 --low-copy 16M --conf CopyChunk=1M
+check "periodic's figures" columns periodic '[(x["low"], x["isolation"], x["policy"]) for x in rows] == [("-", "none", "alone")] + [(low, i, p) for i, p in (("none", "driver"), ("contexts", "frs"), ("contexts", "edf")) for low in ("kernels", "copies")] and r["frames"] == rows[0]["frames"] >= 8 and 0 < r["response_p50_ms"] <= r["response_p99_ms"] and r["jitter_p50_ms"] <= r["jitter_p99_ms"] <= r["jitter_max_ms"] + 0.001 and (r["low"] == "-") == (r["low_kept"] == "") and (r["low"] == "-" or r["low_kept"] > 0)'
+check "time slicing is what the others are divided by" columns periodic 'r["policy"] != "driver" or r["jitter_ratio"] == 1 == r["pending_ratio"]'
+# Under edf only the deadline says who goes first, the copies as well.
+check "beside copies a frame waits less under either policy than under time slicing" columns periodic 'r["low"] != "copies" or r["policy"] == "driver" or 2 * r["pending_p50_ms"] < [x for x in rows if x["low"] == "copies" and x["policy"] == "driver"][0]["pending_p50_ms"]'
 unset GPUSHARE_EMU_COPY_MIB_S
+check "frames that take longer than their period" bench periodic --task 1 --every 0.5 --kernel 10 --copy 0 --count 10 --low short --low-kernel 8 --low-short 4 --policy edf --isolation contexts --conf CopyPolicy=no --keep
+check "none is left out, and their lateness adds up" columns periodic 'len(rows) == 2 and r["frames"] == 10 == r["missed"] and r["tardiness_max_ms"] > 4 * r["jitter_p50_ms"] and r["jitter_ratio"] == ""'
+deadline_known() { cat "$TMP"/gpushare-bench.*/log && grep "missed [0-9]* deadlines" "$TMP"/gpushare-bench.*/log && rm -r "$TMP"/gpushare-bench.*; }
+check "under edf gpushared knows the deadline" deadline_known
 check "pair" bench pair --task 1 --short 3 --every 15 --long 40 --count "$(usual_or_long 10 20)" --together 2
 check "pair's figures" columns pair 'len(rows) == 2 and 0 < r["short_p50_ms"] <= r["short_p99_ms"] and r["long_kept"] > 0 and r["together_per_sum"] > 0'
 check "handover" bench handover --task 1 --length 5 --count 8

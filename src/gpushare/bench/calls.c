@@ -117,7 +117,7 @@ static int memory(struct calls *c, struct bench_workers *workers, struct row *r,
 static int run_way(struct calls *c, const struct bench_way *way, struct row *r,
 		   struct gs_error *err)
 {
-	static const struct bench_part part = { 100, 1, 0 };
+	static const struct bench_part part = { .shares = 100, .priority = 1 };
 	struct bench_workers workers;
 	int rc;
 

@@ -284,7 +284,8 @@ static int measure_all(struct copies *c, struct bench_workers *w, const struct s
 
 static int run_sharing(struct copies *c, const struct sharing *sharing, struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 50, 10, 0 }, { 50, 1, 0 } };
+	static const struct bench_part part[] = { { .shares = 50, .priority = 10 },
+						  { .shares = 50, .priority = 1 } };
 	struct bench_stage *stage = &c->common.stage;
 	struct bench_workers workers;
 	size_t lines = stage->nconf;

@@ -92,10 +92,8 @@ static int copy_plane(const struct bench_copier *c, int back, struct gs_error *e
 	return BENCH_CU(c->cu, err, cuMemcpy2DAsync, &p, c->stream);
 }
 
-int bench_copier_copy(const struct bench_copier *c, struct gs_error *err)
+int bench_copier_copy(const struct bench_copier *c, int back, struct gs_error *err)
 {
-	int back = (c->kind & BENCH_COPY_BACK) != 0;
-
 	if (memory_of(c->kind) == BENCH_COPY_PLANE)
 		return copy_plane(c, back, err);
 	return back ? BENCH_CU(c->cu, err, cuMemcpyDtoHAsync, c->host, c->device, c->bytes,

@@ -14,7 +14,7 @@ struct bench_copier;
 int bench_copier_room(struct bench_copier **copier, const struct bench_kernel *kernel,
 		      uint32_t kind, uint64_t bytes, struct gs_error *err);
 
-/* Enqueue one. */
-int bench_copier_copy(const struct bench_copier *copier, struct gs_error *err);
+/* Enqueue one, from the device if `back`.  -1 with the reason. */
+int bench_copier_copy(const struct bench_copier *copier, int back, struct gs_error *err);
 
 #endif

@@ -134,7 +134,7 @@ static int run_way(struct cost *c, const struct bench_way *way, struct figures *
 	int rc;
 
 	for (uint32_t i = 0; i < c->clients; i++)
-		part[i] = (struct bench_part) { 1, 1, 0 };
+		part[i] = (struct bench_part) { .shares = 1, .priority = 1 };
 	if (bench_enter(&workers, &c->common.stage, way, part, c->clients, c->yard.memory, err) < 0)
 		return -1;
 	rc = measure(c, &workers, f, err);

@@ -101,7 +101,7 @@ static int provoke(struct eviction *e, struct bench_workers *workers, struct ben
 static int time_native(struct eviction *e, uint64_t *native_ns, struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
-	static const struct bench_part part[] = { { 1, 0, 0 }, { 1, 0, 0 } };
+	static const struct bench_part part[] = { { .shares = 1 }, { .shares = 1 } };
 	struct bench_workers workers;
 	uint64_t alone[2];
 	int rc;
@@ -117,7 +117,8 @@ static int time_native(struct eviction *e, uint64_t *native_ns, struct gs_error 
 static int run_way(struct eviction *e, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 50, 10, 0 }, { 50, 1, 0 } };
+	static const struct bench_part part[] = { { .shares = 50, .priority = 10 },
+						  { .shares = 50, .priority = 1 } };
 	struct bench_stages stages;
 	struct bench_workers workers;
 	int rc = bench_stages_init(&stages, e->count, err);

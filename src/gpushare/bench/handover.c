@@ -163,7 +163,8 @@ static void tell(FILE *csv, const struct bench_way *way, const char *how, uint64
 
 static int run_way(struct handover *h, const struct bench_way *way, FILE *csv, struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 50, 1, 0 }, { 50, 1, 0 } };
+	static const struct bench_part part[] = { { .shares = 50, .priority = 1 },
+						  { .shares = 50, .priority = 1 } };
 	struct bench_workers workers;
 	struct figures f = { 0 };
 	int rc = 0;

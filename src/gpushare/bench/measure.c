@@ -35,7 +35,7 @@ int bench_calibrate_device(struct bench_stage *stage, uint64_t task_ns, struct b
 			   struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
-	static const struct bench_part part = { 1, 0, 0 };
+	static const struct bench_part part = { .shares = 1 };
 	struct bench_workers workers;
 	int rc = bench_enter(&workers, stage, &driver, &part, 1, 0, err);
 

@@ -255,7 +255,7 @@ static int prepare(struct mix *m, struct gs_error *err)
 
 		if (k->priority < 0 || k->priority > 1000)
 			return gs_fail(err, "%.40s: a priority is from 0 to 1000", k->name);
-		m->part[i] = (struct bench_part) { k->shares, k->priority, 0 };
+		m->part[i] = (struct bench_part) { .shares = k->shares, .priority = k->priority };
 	}
 	return 0;
 }

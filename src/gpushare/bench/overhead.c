@@ -155,7 +155,8 @@ static void read_summary(const struct bench_stage *stage, struct row *row, size_
 static int run_way(struct overhead *o, const struct bench_way *way, struct row *row, size_t *count,
 		   struct gs_error *err)
 {
-	static const struct bench_part part[] = { { 1, 0, 1 }, { 100, 1, 0 } };
+	static const struct bench_part part[] = { { .shares = 1, .native = 1 },
+						  { .shares = 100, .priority = 1 } };
 	struct bench_stage *stage = &o->common.stage;
 	struct bench_workers workers;
 	char path[PATH_MAX];

@@ -26,11 +26,13 @@ enum bench_order {
 	BENCH_CALIBRATE, /* find `iterations` for task_ns, and what a wave takes */
 	BENCH_RUN,       /* launch `launches` times, see bench_work */
 	BENCH_COPY,      /* the same with copies of `tasks` bytes; see bench_work.call */
-	BENCH_CALLS,     /* `launches` calls of the driver, each timed; see bench_work.call */
-	BENCH_SUITE,     /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
-	BENCH_COLLECT,   /* when the last launch's block-tasks ran; check all counts */
-	BENCH_CLOCK,     /* what the device's clock shows */
-	BENCH_WINDOWS,   /* the last launch's last block-task in each window */
+	BENCH_FRAMES,  /* the same with frames: a copy of `bytes` to the device, `kernels` kernels,
+			  a copy back; a frame that is due while another one runs follows it */
+	BENCH_CALLS,   /* `launches` calls of the driver, each timed; see bench_work.call */
+	BENCH_SUITE,   /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
+	BENCH_COLLECT, /* when the last launch's block-tasks ran; check all counts */
+	BENCH_CLOCK,   /* what the device's clock shows */
+	BENCH_WINDOWS, /* the last launch's last block-task in each window */
 	BENCH_QUIT,
 };
 
@@ -83,6 +85,8 @@ struct bench_work {
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
 	uint32_t call;       /* enum bench_call, or enum bench_copy */
+	uint64_t bytes;      /* of each of a frame's two copies, of pinned memory; 0: it has none */
+	uint32_t kernels;    /* of a frame, one behind the other; may be 0 */
 	uint32_t launches;   /* at most; 0: until `stop` */
 	uint64_t release_ns; /* of the first launch; 0: at once */
 	uint64_t period_ns;  /* between releases; 0: when the one before has finished */

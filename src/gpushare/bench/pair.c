@@ -145,10 +145,10 @@ static int warm_up(struct pair *p, struct bench_workers *workers, uint64_t first
 static int run_way(struct pair *p, const struct bench_way *way, struct figures *f,
 		   struct gs_error *err)
 {
-	static const struct bench_part unequal[] = { { 50, PRIORITY_HIGH, 0 },
-						     { 50, PRIORITY_LOW, 0 } };
-	static const struct bench_part equal[] = { { 50, PRIORITY_LOW, 0 },
-						   { 50, PRIORITY_LOW, 0 } };
+	static const struct bench_part unequal[] = { { .shares = 50, .priority = PRIORITY_HIGH },
+						     { .shares = 50, .priority = PRIORITY_LOW } };
+	static const struct bench_part equal[] = { { .shares = 50, .priority = PRIORITY_LOW },
+						   { .shares = 50, .priority = PRIORITY_LOW } };
 	struct bench_stage *stage = &p->common.stage;
 	struct bench_workers workers;
 	uint64_t alone[2];
@@ -173,7 +173,7 @@ static int run_way(struct pair *p, const struct bench_way *way, struct figures *
 static int measure_alone(struct pair *p, struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
-	static const struct bench_part part[] = { { 1, 0, 0 }, { 1, 0, 0 } };
+	static const struct bench_part part[] = { { .shares = 1 }, { .shares = 1 } };
 	struct bench_workers workers;
 	uint64_t alone[2];
 	double p99;

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/nvidia.h"
 #include "gpushare/bench/defaults.h"
+#include "gpushare/bench/device_file.h"
 #include "gpushare/bench/process.h"
 #include "gpushare/config/sched_options.h"
 
@@ -86,35 +86,6 @@ static void in_folder(const struct bench_stage *stage, const char *prefix, const
 	snprintf(text, room, "%s%s/%s", prefix, stage->folder, leaf);
 }
 
-#define MINORS 256
-
-static int by_place(const void *a, const void *b)
-{
-	const struct gs_nvidia *x = a, *y = b;
-
-	return strcmp(x->pci, y->pci);
-}
-
-/* The device file of GPU n as nvidia-smi counts, by the places on the bus. 0: it cannot be told. */
-static int device_file(uint32_t n, char *file, size_t room)
-{
-	struct gs_nvidia gpu[MINORS], one;
-	uint32_t count = 0;
-
-	for (unsigned minor = 0; minor < MINORS; minor++) {
-		snprintf(file, room, "/dev/nvidia%u", minor);
-		count += gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &gpu[count]) == 0;
-	}
-	qsort(gpu, count, sizeof(*gpu), by_place);
-	for (unsigned minor = 0; n < count && minor < MINORS; minor++) {
-		snprintf(file, room, "/dev/nvidia%u", minor);
-		if (gs_nvidia_of_file(GS_NVIDIA_GPUS, file, &one) == 0 &&
-		    strcmp(one.pci, gpu[n].pci) == 0)
-			return 1;
-	}
-	return 0;
-}
-
 /* With its device file gpushared knows a GPU's UUID and tells programs and MPS. */
 static void write_gpus(FILE *f, const struct bench_stage *stage, const struct bench_gpu *gpu)
 {
@@ -123,7 +94,7 @@ static void write_gpus(FILE *f, const struct bench_stage *stage, const struct be
 	for (uint32_t i = 0; i < (stage->ngpu ? stage->ngpu : 1); i++) {
 		fprintf(f, "Gpu=%u Memory=%llu Shares=%u", i, (unsigned long long)gpu->memory,
 			gpu->shares);
-		if (stage->ngpu && device_file(stage->gpu[i], file, sizeof(file)))
+		if (stage->ngpu && bench_device_file(stage->gpu[i], file, sizeof(file)))
 			fprintf(f, " File=%s", file);
 		fputc('\n', f);
 	}
@@ -320,10 +291,23 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 
 #define ARGS_MAX 48
 
+/* A further option of gpusharectl run, unless its value is 0; the new number of words. */
+static size_t add_option(char *argv[], size_t n, char *option, uint64_t value, const char *unit,
+			 char text[24])
+{
+	if (!value)
+		return n;
+	snprintf(text, 24, "%llu%s", (unsigned long long)value, unit);
+	argv[n++] = option;
+	argv[n++] = text;
+	return n;
+}
+
 pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *launch,
 			 struct gs_error *err)
 {
-	char ctl[PATH_MAX], shares[16], partition[16], gpu[16], memory[24];
+	char ctl[PATH_MAX], shares[16], partition[16], gpu[16], memory[24], period[24],
+		deadline[24];
 	char *argv[ARGS_MAX] = { ctl,           "run",     "--shares", shares,
 				 "--partition", partition, "--gpu",    gpu };
 	struct environment e;
@@ -333,13 +317,12 @@ pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *l
 	snprintf(shares, sizeof(shares), "%u", launch->shares);
 	snprintf(partition, sizeof(partition), "p%d", launch->priority);
 	snprintf(gpu, sizeof(gpu), "%u", launch->gpu);
-	snprintf(memory, sizeof(memory), "%llu", (unsigned long long)launch->memory);
-	if (n && launch->memory) {
-		argv[n++] = "--mem";
-		argv[n++] = memory;
-	}
-	if (n)
+	if (n) {
+		n = add_option(argv, n, "--mem", launch->memory, "", memory);
+		n = add_option(argv, n, "--period", launch->period.every_ns, "ns", period);
+		n = add_option(argv, n, "--deadline", launch->period.deadline_ns, "ns", deadline);
 		argv[n++] = "--";
+	}
 	for (size_t i = 0; launch->argv[i]; i++) {
 		if (n + 1 == ARGS_MAX)
 			return gs_fail(err, "a command of too many words");
@@ -352,16 +335,17 @@ pid_t bench_stage_launch(struct bench_stage *stage, const struct bench_launch *l
 }
 
 pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uint32_t slot,
-			  uint32_t shares, int32_t priority, struct gs_error *err)
+			  const struct bench_part *part, struct gs_error *err)
 {
 	char self[PATH_MAX], page[PATH_MAX], index[16];
 	char *argv[] = { self, "program", page, index, NULL };
 	const struct bench_launch launch = {
-		.share = share,
+		.share = part->native ? BENCH_DRIVER : share,
 		.argv = argv,
-		.shares = shares,
-		.priority = priority,
+		.shares = part->shares,
+		.priority = part->priority,
 		.client_priority = -1,
+		.period = part->period,
 	};
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

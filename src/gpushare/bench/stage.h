@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "common/error.h"
+#include "common/period.h"
 #include "gpushare/sched/sched.h"
 
 #define BENCH_CONF_MAX 32
@@ -73,9 +74,17 @@ static inline int bench_managed(enum bench_share share)
 	return share == BENCH_CONTEXTS || share == BENCH_GS_MPS;
 }
 
+/* What one program of the page is to the others. */
+struct bench_part {
+	uint32_t shares;
+	int32_t priority; /* 0..1000 */
+	int native;       /* without gpushare, whatever the others do */
+	struct gs_period period;
+};
+
 /* Start program number `slot` of the page in the stage's folder; its pid or -1. */
 pid_t bench_stage_program(struct bench_stage *stage, enum bench_share share, uint32_t slot,
-			  uint32_t shares, int32_t priority, struct gs_error *err);
+			  const struct bench_part *part, struct gs_error *err);
 
 /* A program of any kind, on the stage. */
 struct bench_launch {
@@ -87,6 +96,7 @@ struct bench_launch {
 	uint64_t memory;     /* its reservation; 0: in proportion to the shares */
 	int32_t priority;    /* of its partition */
 	int client_priority; /* of MPS: 0 normal, 1 below; -1: none is said */
+	struct gs_period period;
 };
 
 /* Start it; its pid or -1. */

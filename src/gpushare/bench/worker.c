@@ -49,6 +49,33 @@ static int prepare(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
+/* Copy in, compute, copy back, all in one stream. */
+static int enqueue_frame(struct worker *w, struct gs_error *err)
+{
+	const struct bench_work *work = &w->slot->work;
+
+	if (work->bytes && bench_copier_copy(w->copier, 0, err) < 0)
+		return -1;
+	for (uint32_t i = 0; i < work->kernels; i++)
+		if (bench_kernel_launch(&w->kernel, work->iterations, err) < 0)
+			return -1;
+	return work->bytes ? bench_copier_copy(w->copier, 1, err) : 0;
+}
+
+static int enqueue(struct worker *w, struct gs_error *err)
+{
+	const struct bench_slot *s = w->slot;
+
+	switch (s->order) {
+	case BENCH_COPY:
+		return bench_copier_copy(w->copier, (s->work.call & BENCH_COPY_BACK) != 0, err);
+	case BENCH_FRAMES:
+		return enqueue_frame(w, err);
+	default:
+		return bench_kernel_launch(&w->kernel, s->work.iterations, err);
+	}
+}
+
 static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
@@ -57,10 +84,7 @@ static int launch_once(struct worker *w, uint64_t release_ns, struct gs_error *e
 	sample.launch_ns = gs_clock_ns();
 	if (!release_ns)
 		sample.release_ns = sample.launch_ns;
-	if (s->order == BENCH_COPY ? bench_copier_copy(w->copier, err) < 0 :
-				     bench_kernel_launch(&w->kernel, s->work.iterations, err) < 0)
-		return -1;
-	if (bench_kernel_wait(&w->kernel, err) < 0)
+	if (enqueue(w, err) < 0 || bench_kernel_wait(&w->kernel, err) < 0)
 		return -1;
 	sample.finish_ns = gs_clock_ns();
 	if (s->answer.launched < BENCH_SAMPLES_MAX)
@@ -76,7 +100,24 @@ static int make_room(struct worker *w, struct gs_error *err)
 
 	if (w->slot->order == BENCH_COPY)
 		return bench_copier_room(&w->copier, &w->kernel, work->call, work->tasks, err);
+	if (w->slot->order == BENCH_FRAMES && work->bytes &&
+	    bench_copier_room(&w->copier, &w->kernel, BENCH_COPY_PINNED, work->bytes, err) < 0)
+		return -1;
+	if (w->slot->order == BENCH_FRAMES && !work->kernels)
+		return 0;
 	return w->kernel.tasks == work->tasks ? 0 : bench_kernel_room(&w->kernel, work->tasks, err);
+}
+
+/*
+ * A late launch does not delay the ones after it: each is due at its own time. What should have
+ * begun meanwhile is left out, but no frame is: their lateness adds up.
+ */
+static uint64_t next_release(const struct bench_slot *s, uint64_t release_ns)
+{
+	do
+		release_ns += s->work.period_ns;
+	while (s->order != BENCH_FRAMES && release_ns < gs_clock_ns());
+	return release_ns;
 }
 
 static int run(struct worker *w, struct gs_error *err)
@@ -96,13 +137,7 @@ static int run(struct worker *w, struct gs_error *err)
 		if (!s->work.period_ns)
 			release_ns = 0;
 		else if (release_ns)
-			/*
-			 * A late launch does not delay the ones after it: each is due at its own
-			 * time.
-			 */
-			do
-				release_ns += s->work.period_ns;
-			while (release_ns < gs_clock_ns());
+			release_ns = next_release(s, release_ns);
 	}
 	return 0;
 }
@@ -176,6 +211,7 @@ static int execute(struct worker *w, struct gs_error *err)
 					      &s->answer.wave_ns, err);
 	case BENCH_RUN:
 	case BENCH_COPY:
+	case BENCH_FRAMES:
 		return run(w, err);
 	case BENCH_CALLS:
 		return calls(w, err);

@@ -33,8 +33,7 @@ int bench_workers_start(struct bench_workers *workers, struct bench_stage *stage
 	workers->page->spin = sysconf(_SC_NPROCESSORS_ONLN) >= (long)count + 2;
 	workers->page->guarded = stage->guarded != 0;
 	for (uint32_t i = 0; i < count; i++) {
-		workers->pid[i] = bench_stage_program(stage, part[i].native ? BENCH_DRIVER : share,
-						      i, part[i].shares, part[i].priority, err);
+		workers->pid[i] = bench_stage_program(stage, share, i, &part[i], err);
 		if (workers->pid[i] < 0)
 			return -1;
 		bench_workers_order(workers, i, BENCH_PREPARE);

@@ -8,13 +8,6 @@
 #include "gpushare/bench/page.h"
 #include "gpushare/bench/stage.h"
 
-/* What one program is to the others. */
-struct bench_part {
-	uint32_t shares;
-	int32_t priority; /* 0..1000 */
-	int native;       /* without gpushare, whatever the others do */
-};
-
 struct bench_workers {
 	struct bench_stage *stage;
 	struct bench_page *page;
