@@ -119,8 +119,11 @@ struct gs_copies_made {
 /* What a client does with its next copy in a direction, but for small ones. */
 enum gs_copy_rule {
 	GS_COPY_FREE, /* as without us */
-	GS_COPY_TELL, /* has a run, and has the daemon look: another client may be copying */
+	GS_COPY_TELL, /* has a run, and has the daemon look: another client is copying */
 	GS_COPY_CUT,  /* the same; and a large one goes out in chunks, behind the copy barrier */
+	/* has the daemon look, and has a run while the call lasts: nobody is copying. To a client
+	 * of an earlier version it is TELL. */
+	GS_COPY_FIRST,
 };
 
 /*
