@@ -31,8 +31,9 @@ columns() {
 
 # A copy engine of 500 MiB/s each way.
 export GPUSHARE_EMU_COPY_MIB_S=500
-check "copies" bench copies --kind pinned --small 256K --large 16M --largest 1M --every 20 --count 20 --sharing no,priority --conf CopyChunk=1M
-check "copies' figures" columns copies 'len(rows) == 2 * (2 * 3 + 2 + 1) and all(x["alone_p50_ms"] > 0 and 0 < x["p50_ms"] <= x["p99_ms"] and x["kept"] > 0 for x in rows if x["measure"] == "beside")'
+check "copies" bench copies --kind pinned --small 256K --large 16M --largest 1M --every 20 --count 20 --pairs 1 --sharing driver,no,priority --conf CopyChunk=1M
+check "copies' figures" columns copies 'len(rows) == 2 * 2 * 2 * 3 + 3 * (2 + 1) and all(x["alone_p50_ms"] > 0 and 0 < x["p50_ms"] <= x["p99_ms"] and x["kept"] > 0 for x in rows if x["measure"] == "beside")'
+check "copies alone: of 4 KiB, 64 KiB and 1 MiB by programs in turns, and through the shim and past it" columns copies '{(x["measure"], x["bytes"]) for x in rows if x["direction"] == "to-host"} >= {(m, float(4096 * 16 ** i)) for m in ("alone", "within") for i in range(3)} and all(0.5 < x["kept"] < 2 and abs(x["gib_s"] * x["p50_ms"] / 1e3 * 2 ** 30 / x["bytes"] - 1) < 0.1 for x in rows if x["measure"] in ("alone", "within"))'
 check "a small copy waits less beside large ones with CopyPolicy=priority" columns copies 'sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "priority") < sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "no")'
 # A low program's copy takes 80 ms, and is all before another one in its direction under time slicing.
 export GPUSHARE_EMU_COPY_MIB_S=200

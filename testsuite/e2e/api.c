@@ -2,6 +2,8 @@
 /*
  * api WORD...: a program that uses gpushare.h, one word after the other.
  *   set=N reset begin end   the call of that name; prints its result
+ *   thread=N treset         the same of the thread's priority, the only one
+ *   stream=N sreset         the same of a stream's, in which all kernels run from then on
  *   report                  prints the figures
  *   run=MS                  one kernel of about that length; prints when it began and ended
  *   wait=FILE               until that file is there
@@ -56,33 +58,51 @@ static double now(void)
 
 static CUfunction kernel;
 static CUdeviceptr word;
+static CUstream stream;
 
 static double launch(unsigned int blocks)
 {
 	void *params[] = { &word };
 	double begun = now();
 
-	CHECK(cuLaunchKernel(kernel, blocks, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuLaunchKernel(kernel, blocks, 1, 1, THREADS, 1, 1, 0, stream, params, NULL));
 	CHECK(cuCtxSynchronize());
 	return now() - begun;
+}
+
+static void begin(void)
+{
+	CUdevice device;
+	CUcontext ctx;
+	CUmodule module;
+
+	if (kernel)
+		return;
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
+	CHECK(cuCtxSetCurrent(ctx));
+	CHECK(cuModuleLoadData(&module, ptx));
+	CHECK(cuModuleGetFunction(&kernel, module, "spin"));
+	CHECK(cuMemAlloc(&word, sizeof(unsigned int)));
+}
+
+static int of_stream(int priority)
+{
+	begin();
+	if (!stream)
+		CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	return priority < 0 ? gpushare_reset_stream_priority(stream) :
+			      gpushare_set_stream_priority(stream, priority);
 }
 
 static void run(double ms)
 {
 	static double each;
-	CUdevice device;
-	CUcontext ctx;
-	CUmodule module;
 	double begun;
 
-	if (!kernel) {
-		CHECK(cuInit(0));
-		CHECK(cuDeviceGet(&device, 0));
-		CHECK(cuDevicePrimaryCtxRetain(&ctx, device));
-		CHECK(cuCtxSetCurrent(ctx));
-		CHECK(cuModuleLoadData(&module, ptx));
-		CHECK(cuModuleGetFunction(&kernel, module, "spin"));
-		CHECK(cuMemAlloc(&word, sizeof(unsigned int)));
+	begin();
+	if (each == 0) {
 		launch(TRIAL);
 		each = launch(TRIAL);
 		for (int i = 0; i < 4;
@@ -127,6 +147,15 @@ int main(int argc, char **argv)
 			printf("%s: %s\n", w, gpushare_strerror(gpushare_begin_critical()));
 		else if (strcmp(w, "end") == 0)
 			printf("%s: %s\n", w, gpushare_strerror(gpushare_end_critical()));
+		else if (strncmp(w, "thread=", 7) == 0)
+			printf("%s: %s\n", w,
+			       gpushare_strerror(gpushare_set_thread_priority(atoi(value))));
+		else if (strcmp(w, "treset") == 0)
+			printf("%s: %s\n", w, gpushare_strerror(gpushare_reset_thread_priority()));
+		else if (strncmp(w, "stream=", 7) == 0)
+			printf("%s: %s\n", w, gpushare_strerror(of_stream(atoi(value))));
+		else if (strcmp(w, "sreset") == 0)
+			printf("%s: %s\n", w, gpushare_strerror(of_stream(-1)));
 		else if (strcmp(w, "report") == 0)
 			report();
 		else if (strncmp(w, "run=", 4) == 0)

@@ -10,6 +10,7 @@ own_daemon
 API=$BUILD/testsuite/e2e/api
 
 write_conf 256M LogLevel=debug "Gpu=0 Memory=256M" "Partition=main Priority=10" Policy=piv MemoryAdmission=fcfs
+as=() # another user for the short kernel
 run() { t 60 gpusharectl run --shares 30 --mem 64M --partition main -- "$API" "$@"; }
 prints() { # PATTERN... -- WORD...: a line of the program's matches each
 	local patterns=() pattern out
@@ -29,6 +30,9 @@ check "which ends" prints '^priority=3 ' -- set=3 begin begin end end report
 check "an end without a beginning, and no such priority, are invalid" prints '^end: invalid' '^set=1001: invalid' '^set=-1: invalid' '^priority=10 ' -- end set=1001 set=-1 report
 outside() { t 10 env -u GPUSHARE_SOCKET LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" "$API" set=3 report | tee /dev/stderr | grep -c 'not managed' | grep -qx 2; }
 check "outside of a job nothing is managed" outside
+check "the priority of a thread and of a stream is not the process's" prints '^thread=2: done' '^stream=3: done' '^priority=10 job_priority=10' -- thread=2 stream=3 run=20 report
+check "and is taken back" prints '^treset: done' '^sreset: done' -- thread=2 stream=3 run=20 treset sreset run=20
+check "no such priority of either" prints '^thread=1001: invalid' '^stream=1001: invalid' -- thread=1001 stream=1001
 
 # Who is not root cannot raise it: the job's priority is in force, and it is told why.
 raise() {
@@ -45,14 +49,15 @@ raise() {
 check "raising it above the job's is refused with a message" raise
 [ "$(id -u)" != 0 ] || check "root may raise it" prints '^set=11: done' '^priority=11 job_priority=10' -- set=11 report
 
-# overtaken_once WORD...: a long kernel after these words (shorter than the two seconds after which no policy keeps an equal waiting), a short one of another job meanwhile; 0 if the short one ended
-# first; 3 if it began after the long one.
+# overtaken_once WORD...: a long kernel after these words (shorter than the two seconds after which no policy keeps an equal waiting), a short one of another job meanwhile, after the words in $urgent; 0
+# if the short one ended first; 3 if it began after the long one.
+urgent=()
 overtaken_once() {
 	local long rc
 	rm -f "$TMP/long" "$TMP/short"
 	run "$@" run=900 report >"$TMP/long" 2>&1 & long=$!
 	until_true 20 grep -q begun "$TMP/long" || { cat "$TMP/long"; return 2; }
-	run run=20 >"$TMP/short" 2>&1 || { cat "$TMP/short"; return 2; }
+	(cd / && t 60 ${as[@]+"${as[@]}"} "$BUILD/gpusharectl" run --shares 30 --mem 64M --partition main -- "$API" ${urgent[@]+"${urgent[@]}"} run=20) >"$TMP/short" 2>&1 || { cat "$TMP/short"; return 2; }
 	wait $long || return 2
 	cat "$TMP/long" "$TMP/short"
 	awk '/^begun/ { begun = $2 } /^ended/ && FILENAME == ARGV[1] { ended = $2 } END { exit !(begun < ended) }' "$TMP/long" "$TMP/short" || return 3
@@ -75,6 +80,24 @@ kept() { overtaken_once "$@"; [[ $? = [13] ]]; }
 check "piv: a kernel keeps the GPU from one of equal priority" kept
 check "a program that lowers its priority is overtaken" overtaken set=1
 check "not in a critical region" kept set=1 begin
+check "launches of a thread that lowers its priority are overtaken" overtaken thread=1
+check "not once it has taken that back" kept thread=1 treset
+check "nor in a critical region" kept thread=1 begin
+check "launches into a stream of low priority are overtaken, whatever the thread's is" overtaken thread=10 stream=1
+urgent=(set=1)
+check "a process of low priority waits for one of higher priority" kept set=5
+urgent=(stream=8 set=1)
+check "its urgent stream does not" overtaken set=5
+# 1000 of one who is not root is the job's 10, as is the other program's.
+not_above() {
+	local as=()
+	[ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup --clear-groups env GPUSHARE_CACHE=)
+	kept set=10
+}
+urgent=(stream=1000 set=1)
+check "nor has it more than the job's priority" not_above
+[ "$(id -u)" != 0 ] || check "but for root" overtaken set=10
+urgent=()
 
 # A priority request outlives the daemon.
 restarted() {

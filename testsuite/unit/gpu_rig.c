@@ -53,6 +53,7 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 					  .usage = &c->usage,
 					  .kernels = &c->map,
 					  .priority = priority,
+					  .priority_most = 1000,
 					  .shares = 50,
 					  .name = "a client",
 					  .force_ns = force_ns,

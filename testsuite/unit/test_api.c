@@ -18,6 +18,10 @@ static void nobody_answers(void)
 	assert_int_equal(gpushare_managed(), 0);
 	assert_int_equal(gpushare_set_priority(3), GPUSHARE_NOT_MANAGED);
 	assert_int_equal(gpushare_reset_priority(), GPUSHARE_NOT_MANAGED);
+	assert_int_equal(gpushare_set_thread_priority(3), GPUSHARE_NOT_MANAGED);
+	assert_int_equal(gpushare_reset_thread_priority(), GPUSHARE_NOT_MANAGED);
+	assert_int_equal(gpushare_set_stream_priority(NULL, 3), GPUSHARE_NOT_MANAGED);
+	assert_int_equal(gpushare_reset_stream_priority(NULL), GPUSHARE_NOT_MANAGED);
 	assert_int_equal(gpushare_begin_critical(), GPUSHARE_NOT_MANAGED);
 	assert_int_equal(gpushare_end_critical(), GPUSHARE_NOT_MANAGED);
 	assert_int_equal(gpushare_get_report(&r), GPUSHARE_NOT_MANAGED);

@@ -225,7 +225,7 @@ static void test_page_of_an_earlier_shim(void **state)
 	int page_fd, own = live_local(l, 40, 0, "low", &job),
 		     sock = earlier_shim(l, job, &page, &page_fd), urgent, client;
 
-	gs_page_store(page->was_cpu, 4711);
+	gs_page_store((&page->requested)[1], 4711);
 	gs_page_store(*was_launched_ns(page), UINT64_MAX);
 	gs_page_store(page->attended, GS_ATTENDED_AWAKE); /* of the daemon that it had */
 	live_stop(l, SIGKILL);

@@ -83,15 +83,16 @@ static void who_is_alone_is_free(void **state)
 	all_leave(low);
 }
 
-/* Two that do not copy are to tell; one that does alone is free; two in one direction cut. */
+/* Nobody copies: the first one says so; one that does alone is free, and who comes is to tell; two
+ * in one direction cut. */
 static void rules_follow_what_they_do(void **state)
 {
 	(void)state;
 	begin_two(GS_COPY_POLICY_PRIORITY, 10);
-	assert_true(rule(low, UP) == GS_COPY_TELL && rule(high, DOWN) == GS_COPY_TELL);
+	assert_true(rule(low, UP) == GS_COPY_FIRST && rule(high, DOWN) == GS_COPY_FIRST);
 	copy(low, 0, UP, 1, GS_COPY_ENQUEUED);
 	grant(1 * MS);
-	assert_true(rule(low, UP) == GS_COPY_FREE && rule(low, DOWN) == GS_COPY_TELL);
+	assert_true(rule(low, UP) == GS_COPY_FREE && rule(low, DOWN) == GS_COPY_FIRST);
 	assert_int_equal(rule(high, UP), GS_COPY_TELL);
 	assert_int_equal(low->page->copies.chunk_kib[UP], CHUNK_KIB);
 	copy(high, 0, DOWN, 1, GS_COPY_BEGUN);
@@ -104,7 +105,7 @@ static void rules_follow_what_they_do(void **state)
 	chunks_done(high, 1, 1);
 	grant(2000 * MS); /* what has ended was seen now */
 	grant(2000 * MS);
-	assert_true(rule(low, UP) == GS_COPY_TELL && rule(high, UP) == GS_COPY_TELL);
+	assert_true(rule(low, UP) == GS_COPY_FIRST && rule(high, UP) == GS_COPY_FIRST);
 	all_leave(low, high);
 }
 

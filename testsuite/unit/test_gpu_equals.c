@@ -80,7 +80,7 @@ static void who_was_less_urgent_has_no_claim(void **unused)
 
 		begin_two(&t, kind[i].mps, 9, 5);
 		both_work(&t, 60000, kind[i].evictable, kind[i].ns, 1);
-		gs_gpu_client_priority(t.a->gpu_client, 5, now);
+		gs_gpu_client_priority(t.a->gpu_client, 5, 10, now);
 		both_work(&t, 20000, kind[i].evictable, kind[i].ns, 1);
 		expect_even(&t);
 		all_leave(t.a, t.b);

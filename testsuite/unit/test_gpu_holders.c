@@ -379,10 +379,10 @@ static void a_new_priority_is_a_new_class(void **unused)
 	b = requests(2, 1, AS_IS, 0);
 	grant(US);
 	assert_false(has_turn(b));
-	gs_gpu_client_priority(b->gpu_client, 5, now);
+	gs_gpu_client_priority(b->gpu_client, 5, 10, now);
 	grant(MS);
 	assert_true(has_turn(a) && has_turn(b));
-	gs_gpu_client_priority(b->gpu_client, 9, now);
+	gs_gpu_client_priority(b->gpu_client, 9, 10, now);
 	agent(b);
 	grant(MS);
 	grant(MS);

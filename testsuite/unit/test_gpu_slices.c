@@ -314,7 +314,7 @@ static void test_priority_changes_live(void **unused)
 	grant(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_RUNNING);
 	/* The last to come, already waiting, becomes the most urgent. */
-	gs_gpu_client_priority(c->gpu_client, 6, now);
+	gs_gpu_client_priority(c->gpu_client, 6, 10, now);
 	grant(0);
 	assert_int_equal(state(a, 0), GS_K_TOEVICT);
 	evicted(a, 0, 10);
@@ -322,7 +322,7 @@ static void test_priority_changes_live(void **unused)
 	assert_true(has_turn(c));
 	agent(c);
 	/* The holder falls behind those that wait. */
-	gs_gpu_client_priority(c->gpu_client, 1, now);
+	gs_gpu_client_priority(c->gpu_client, 1, 10, now);
 	grant(1 * MS);
 	assert_int_equal(state(c, 0), GS_K_TOEVICT);
 	all_leave(a, b, c);

@@ -36,6 +36,8 @@ static int fails_after;        /* copies; -1: none does */
 static CUresult batch_answer;  /* of operations on memory */
 static CUresult stream_answer; /* whether anything is left in the stream */
 static uint32_t open_in_driver, forced_in_driver;
+static unsigned asked;           /* the driver of a stream or of an address */
+static uint32_t state_in_driver; /* of the first run, while it copied last */
 
 static void note(const char *format, unsigned long n)
 {
@@ -74,12 +76,14 @@ static CUresult fake_batch(CUstream stream, unsigned int n, CUstreamBatchMemOpPa
 static CUresult fake_query(CUstream stream)
 {
 	(void)stream;
+	asked++;
 	return stream_answer;
 }
 
 static CUresult copied(size_t from, size_t bytes)
 {
 	note("c%lu ", bytes >> 10);
+	state_in_driver = page->copies.run[0].state;
 	assert_int_equal(from, next_byte);
 	next_byte += bytes;
 	return fails_after == 0 ? CUDA_ERROR_INVALID_VALUE : (fails_after--, CUDA_SUCCESS);
@@ -118,6 +122,7 @@ static CUresult fake_attributes(unsigned int n, CUpointer_attribute *what, void 
 	static const CUdeviceptr starts[] = { (CUdeviceptr)0x10000000, GPU, MANAGED };
 	size_t i = 0;
 
+	asked++;
 	while (i < 3 && (p < starts[i] || p - starts[i] >= RANGE))
 		i++;
 	for (unsigned int k = 0; k < n && i < 3; k++) {
@@ -163,6 +168,7 @@ static int setup(void **state)
 	fails_after = -1;
 	batch_answer = CUDA_SUCCESS;
 	stream_answer = CUDA_SUCCESS;
+	asked = 0;
 	calls[0] = '\0';
 	next_byte = 0;
 	memset(page->copies.made, 0, sizeof(page->copies.made));
@@ -194,6 +200,33 @@ static void alone_nothing_changes(void **state)
 	assert_int_equal(up(MIB), CUDA_SUCCESS);
 	expect("c1024 ");
 	assert_int_equal(page->copies.run[0].state, GS_COPY_NONE);
+}
+
+/* Each copy is one call of the driver, and none is asked about. */
+static void where_nobody_copies_the_driver_is_not_asked(void **state)
+{
+	uint32_t requested = page->requested;
+
+	(void)state;
+	page->copies.rule[GS_COPY_TO_DEVICE] = GS_COPY_FREE;
+	up(MIB);
+	expect("c1024 ");
+	assert_true(asked == 0 && page->requested == requested);
+	page->copies.rule[GS_COPY_TO_DEVICE] = GS_COPY_FIRST;
+	up(MIB);
+	expect("c1024 ");
+	assert_int_equal(asked, 0);
+	/* The daemon hears of it, and while the call lasts that it is under way. */
+	assert_int_equal(page->requested, requested + 1);
+	assert_int_equal(state_in_driver, GS_COPY_BEGUN);
+	assert_int_equal(page->copies.run[0].state, GS_COPY_NONE);
+	cuMemcpyHtoD_v2(GPU, PINNED, MIB);
+	expect("c1024 ");
+	assert_int_equal(asked, 0);
+	page->copies.rule[GS_COPY_TO_DEVICE] = GS_COPY_TELL;
+	up(MIB);
+	assert_true(asked > 0);
+	expect("b c1024 d1 ");
 }
 
 static void small_ones_pass(void **state)
@@ -411,6 +444,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(alone_nothing_changes),
+		CASE(where_nobody_copies_the_driver_is_not_asked),
 		CASE(small_ones_pass),
 		CASE(one_that_is_not_cut_is_marked),
 		CASE(the_first_of_its_stream_has_begun_at_once),

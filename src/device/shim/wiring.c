@@ -19,6 +19,7 @@
 #include "device/shim/launch/pool.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/session/api.h"
+#include "device/shim/session/own_priority.h"
 #include "device/shim/variant/build.h"
 
 static int session_begins(struct shim_session *s)
@@ -41,6 +42,7 @@ static void forked(void)
 {
 	shim_counted_forked();
 	shim_api_forked();
+	shim_own_priority_forked();
 	shim_context_forked();
 	shim_kernels_forked();
 	shim_load_forked();

@@ -28,6 +28,7 @@ enum gpushare_result {
 };
 
 #define GPUSHARE_PRIORITY_MAX 1000
+#define GPUSHARE_STREAM_PRIORITIES_MAX 256 /* streams with a priority of their own */
 
 /* What the process's job step has had so far.  Later versions may add fields at the end. */
 struct gpushare_report {
@@ -79,6 +80,38 @@ static inline int gpushare_set_priority(int priority)
 static inline int gpushare_reset_priority(void)
 {
 	GPUSHARE_CALL_(gpushare_shim_reset_priority, (void), ());
+}
+
+/*
+ * Priority of what the calling thread launches from now on, in whichever stream.
+ * Of the launches of a process that wait or run the most urgent one counts, for all of
+ * them.  What is above the job's priority counts as that, but for root.
+ */
+static inline int gpushare_set_thread_priority(int priority)
+{
+	GPUSHARE_CALL_(gpushare_shim_set_thread_priority, (int), (priority));
+}
+
+/* The calling thread's launches have the process's priority again. */
+static inline int gpushare_reset_thread_priority(void)
+{
+	GPUSHARE_CALL_(gpushare_shim_reset_thread_priority, (void), ());
+}
+
+/*
+ * The same for what is launched into a stream (a CUstream or cudaStream_t) from now
+ * on, by whichever thread; it comes before the thread's.  GPUSHARE_INVALID also if
+ * more than GPUSHARE_STREAM_PRIORITIES_MAX streams would have one.
+ */
+static inline int gpushare_set_stream_priority(void *stream, int priority)
+{
+	GPUSHARE_CALL_(gpushare_shim_set_stream_priority, (void *, int), (stream, priority));
+}
+
+/* Launches into the stream have the thread's or the process's priority again. */
+static inline int gpushare_reset_stream_priority(void *stream)
+{
+	GPUSHARE_CALL_(gpushare_shim_reset_stream_priority, (void *), (stream));
 }
 
 /*

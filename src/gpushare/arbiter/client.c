@@ -39,7 +39,7 @@ struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 
 static struct gs_urgency urgency(const struct gs_gpu_client *t)
 {
-	return (struct gs_urgency) { t->p.class, t->p.priority, t->p.period.deadline_ns != 0 };
+	return (struct gs_urgency) { t->p.class, t->told.priority, t->p.period.deadline_ns != 0 };
 }
 
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b)

@@ -140,7 +140,9 @@ static enum gs_copy_rule rule_of(const struct gs_gpu_client *t, int way, unsigne
 	if (LIST_NEXT(LIST_FIRST(&t->gpu->clients), link) == NULL ||
 	    t->gpu->o.copies.policy == GS_COPY_POLICY_NO)
 		return GS_COPY_FREE;
-	return !own ? GS_COPY_TELL : copying > 1 ? GS_COPY_CUT : GS_COPY_FREE;
+	if (own)
+		return copying > 1 ? GS_COPY_CUT : GS_COPY_FREE;
+	return copying ? GS_COPY_TELL : GS_COPY_FIRST;
 }
 
 /* ---- acting ---------------------------------------------------------------------- */

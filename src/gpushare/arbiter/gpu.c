@@ -37,6 +37,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	if (!t)
 		return NULL;
 	t->p = *params;
+	t->told.priority = params->priority;
 	t->gpu = gpu;
 	t->account.charged_ns = t->account.untracked_ns = now;
 	atomic_store(&params->page->attended, gpu->loop.attended);
@@ -208,19 +209,12 @@ int gs_gpu_client_matters(const struct gs_gpu_client *t)
 	return t->stopped || (!alone && (t->task || gs_gpu_is_holder(t)));
 }
 
-void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, uint64_t now)
+void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, int32_t most, uint64_t now)
 {
-	if (t->p.priority == priority)
-		return;
 	t->p.priority = priority;
-	t->holder_state.joined = 0;
-	if (!t->gpu->o.sched.by_priority) {
-		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
-		return;
-	}
-	/* The priority decides its class here: the next poll makes it a task of that class. */
-	gs_gpu_task_leave(t, now);
-	t->dirty = 1;
+	t->p.priority_most = most;
+	gs_gpu_task_prioritise(t, now);
+	t->dirty = 1; /* whether launches have their own may have changed with it */
 }
 
 void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)

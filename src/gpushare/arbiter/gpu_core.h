@@ -24,9 +24,10 @@ struct gs_late {
 	uint8_t deaf;
 };
 
-/* The progress that the scheduler was last told. */
+/* What the scheduler was last told. */
 struct gs_task_told {
-	uint64_t nt, done, alone_ns;
+	uint64_t nt, done, alone_ns; /* progress of the task */
+	int32_t priority;            /* that is in force (own_priority.h), also without a task */
 };
 
 /* What a client of a step with a deadline does on the GPU between two of its pauses (burst.h). */

@@ -7,6 +7,7 @@
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/own_priority.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
@@ -32,7 +33,7 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 	struct gs_task_params params = {
 		.nt = polled->nt ? polled->nt : 1,
 		.alone_ns = polled->alone_ns,
-		.priority = t->p.priority,
+		.priority = t->told.priority,
 		.shares = t->p.shares ? t->p.shares : 1,
 		.class = t->p.class,
 		.due_ns = gs_burst_due(t, now),
@@ -62,6 +63,23 @@ void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 	if (!t->account.busy || t->stopped)
 		gs_gpu_client_wait_over(t, now);
 	t->task = 0;
+}
+
+void gs_gpu_task_prioritise(struct gs_gpu_client *t, uint64_t now)
+{
+	int32_t priority = gs_own_priority(t);
+
+	if (t->told.priority == priority)
+		return;
+	t->told.priority = priority;
+	t->holder_state.joined = 0;
+	if (!t->gpu->o.sched.by_priority) {
+		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
+		return;
+	}
+	/* The priority decides its class here: the next poll makes it a task of that class. */
+	gs_gpu_task_leave(t, now);
+	t->dirty = 1;
 }
 
 /* While equals take turns at launching (MPS), may the client's launches go without slots, so that
@@ -139,6 +157,7 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 	}
 	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	gs_usage_seen(t, polled.launches, now);
+	gs_gpu_task_prioritise(t, now);
 	if (t->task)
 		task_progress(t, &polled, now);
 	if (gpu->leaving == t)

@@ -13,6 +13,9 @@ void gs_gpu_poll(struct gs_gpu_client *client, uint64_t now);
 /* Ends the client's task, if it has one. */
 void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
 
+/* Puts the priority in force that the client should have now (own_priority.h), also of its task. */
+void gs_gpu_task_prioritise(struct gs_gpu_client *client, uint64_t now);
+
 /* Ends the task of an idle holder whose gs_polling_grace() is over, if another client waits. */
 void gs_gpu_task_check_idle(struct gs_gpu *gpu, uint64_t now);
 

@@ -2,37 +2,30 @@
 /*
  * gpushare-bench copies: a program with a small copy every few milliseconds at high priority
  * beside one with large copies back to back at low: how late the small ones get, and how much of
- * what they leave the large ones get.  Then copies alone, of many sizes: what they keep of the
- * driver's speed; and what the call of a small one costs more on the host.
+ * what they leave the large ones get.  Copies alone, of many sizes (copies_alone.c): what they keep
+ * of the driver's speed.  And what the call of a small one costs more on the host.
  */
 #define _GNU_SOURCE
+#include "gpushare/bench/copies.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/clock.h"
 #include "common/units.h"
-#include "gpushare/bench/bench.h"
-#include "gpushare/bench/measure.h"
 #include "gpushare/metrics/metrics.h"
 
-#define RUN_S 500
-#define START_NS (30 * GS_NS_PER_MS)
 /* So long copies of one size are repeated, and so often at least and at most. */
-#define ALONE_NS (300 * GS_NS_PER_MS)
+#define ALONE_NS (100 * GS_NS_PER_MS)
 #define ALONE_LEAST 5
 #define ALONE_MOST 500
 #define CALLS 8000
-#define SIZES 6 /* 4 KiB to 4 GiB, in steps of 16 */
-#define GIB 1073741824.0
+/* Longer than gpushared remembers a copy. */
+#define FORGOTTEN_NS (1500 * GS_NS_PER_MS)
 
 enum { SHORT, LONG };
 
-/* Who decides whose copies go first. */
-static const struct sharing {
-	const char *name;
-	struct bench_way way;
-	const char *line; /* of gpushare.conf */
-} sharings[] = {
+static const struct bench_copies_sharing sharings[] = {
 	{ "driver", { BENCH_DRIVER, "driver" }, NULL },
 	{ "no", { BENCH_CONTEXTS, NULL }, "CopyPolicy=no" },
 	{ "priority", { BENCH_CONTEXTS, NULL }, "CopyPolicy=priority" },
@@ -40,22 +33,26 @@ static const struct sharing {
 };
 static const char *const kinds[] = { "pinned", "pageable", "plane" };
 
-struct copies {
-	struct bench_common common;
-	const char *sharing, *kind; /* lists */
-	uint64_t small, large, largest, period_ns, memory;
-	uint32_t count;
-	double alone_gib_s[2][SIZES]; /* pinned, under the driver */
-	FILE *csv;
-};
+/* ---- the table ------------------------------------------------------------------- */
 
-/* A line of the table; what does not apply is NAN. */
-struct row {
-	const char *measure, *kind, *direction, *sharing;
-	uint64_t bytes;
-	double alone_p50, p50, p90, p99; /* ms */
-	double gib_s, kept, added_ns;    /* kept: of the driver's, or of what the small ones left */
-};
+struct bench_copies_row bench_copies_row(const char *measure, uint32_t kind, int back,
+					 const struct bench_copies_sharing *sharing, uint64_t bytes)
+{
+	return (struct bench_copies_row) {
+		.measure = measure,
+		.kind = kinds[kind],
+		.direction = back ? "to-host" : "to-device",
+		.sharing = sharing->name,
+		.bytes = bytes,
+		.alone_p50 = NAN,
+		.p50 = NAN,
+		.p90 = NAN,
+		.p99 = NAN,
+		.gib_s = NAN,
+		.kept = NAN,
+		.added_ns = NAN,
+	};
+}
 
 static void print_figure(FILE *out, double value, int csv)
 {
@@ -65,7 +62,7 @@ static void print_figure(FILE *out, double value, int csv)
 		fprintf(out, csv ? ",%.4f" : " %9.4f", value);
 }
 
-static void print_to(FILE *out, const struct row *r, int csv)
+static void print_to(FILE *out, const struct bench_copies_row *r, int csv)
 {
 	const double figure[] = { r->alone_p50, r->p50,  r->p90,     r->p99,
 				  r->gib_s,     r->kept, r->added_ns };
@@ -78,22 +75,17 @@ static void print_to(FILE *out, const struct row *r, int csv)
 	fflush(out);
 }
 
-static void print(const struct copies *c, const struct row *r)
+void bench_copies_print(const struct bench_copies *c, const struct bench_copies_row *r)
 {
 	print_to(stdout, r, 0);
 	if (c->csv)
 		print_to(c->csv, r, 1);
 }
 
-static const char *direction(int back)
-{
-	return back ? "to-host" : "to-device";
-}
-
 /* ---- orders --------------------------------------------------------------------- */
 
-static void order(struct bench_workers *w, uint32_t i, uint32_t kind, uint64_t bytes,
-		  uint32_t count, uint64_t period_ns)
+void bench_copies_order(struct bench_workers *w, uint32_t i, uint32_t kind, uint64_t bytes,
+			uint32_t count, uint64_t period_ns)
 {
 	struct bench_slot *s = &w->page->slot[i];
 
@@ -102,20 +94,20 @@ static void order(struct bench_workers *w, uint32_t i, uint32_t kind, uint64_t b
 	s->work.tasks = bytes;
 	s->work.launches = count;
 	s->work.period_ns = period_ns;
-	s->work.release_ns = period_ns ? gs_clock_ns() + START_NS : 0;
+	s->work.release_ns = period_ns ? gs_clock_ns() + BENCH_COPIES_START_NS : 0;
 	bench_workers_order(w, i, BENCH_COPY);
 }
 
-static size_t samples(const struct bench_slot *s)
+size_t bench_copies_samples(const struct bench_slot *s)
 {
 	return s->answer.launched < BENCH_SAMPLES_MAX ? (size_t)s->answer.launched :
 							BENCH_SAMPLES_MAX;
 }
 
-/* Quantiles of release to finish, ms; the first, which warms up, is left out. */
-static int lateness(const struct bench_slot *s, struct row *r, struct gs_error *err)
+int bench_copies_lateness(const struct bench_slot *s, struct bench_copies_row *r,
+			  struct gs_error *err)
 {
-	size_t n = samples(s);
+	size_t n = bench_copies_samples(s);
 	double *ms = malloc((n + 1) * sizeof(*ms));
 
 	if (!ms || n < 2) {
@@ -135,18 +127,21 @@ static int lateness(const struct bench_slot *s, struct row *r, struct gs_error *
 static int alone(struct bench_workers *w, uint32_t i, uint32_t kind, uint64_t bytes, double *ms,
 		 struct gs_error *err)
 {
-	struct row r;
+	struct bench_copies_row r;
 
-	order(w, i, kind, bytes, ALONE_LEAST, 0);
-	if (bench_workers_wait(w, i, RUN_S, err) < 0 || lateness(&w->page->slot[i], &r, err) < 0)
+	bench_copies_order(w, i, kind, bytes, ALONE_LEAST, 0);
+	if (bench_workers_wait(w, i, BENCH_COPIES_RUN_S, err) < 0 ||
+	    bench_copies_lateness(&w->page->slot[i], &r, err) < 0)
 		return -1;
 	*ms = r.p50;
 	if (r.p50 * ALONE_LEAST * 1e6 > ALONE_NS)
 		return 0;
-	order(w, i, kind, bytes,
-	      r.p50 * ALONE_MOST * 1e6 < ALONE_NS ? ALONE_MOST : (uint32_t)(ALONE_NS / 1e6 / r.p50),
-	      0);
-	if (bench_workers_wait(w, i, RUN_S, err) < 0 || lateness(&w->page->slot[i], &r, err) < 0)
+	bench_copies_order(w, i, kind, bytes,
+			   r.p50 * ALONE_MOST * 1e6 < ALONE_NS ? ALONE_MOST :
+								 (uint32_t)(ALONE_NS / 1e6 / r.p50),
+			   0);
+	if (bench_workers_wait(w, i, BENCH_COPIES_RUN_S, err) < 0 ||
+	    bench_copies_lateness(&w->page->slot[i], &r, err) < 0)
 		return -1;
 	*ms = r.p50;
 	return 0;
@@ -154,80 +149,46 @@ static int alone(struct bench_workers *w, uint32_t i, uint32_t kind, uint64_t by
 
 /* ---- beside each other ------------------------------------------------------- */
 
-static int beside(struct copies *c, struct bench_workers *w, const struct sharing *sharing,
-		  uint32_t kind, int back, struct gs_error *err)
+static int beside(struct bench_copies *c, struct bench_workers *w,
+		  const struct bench_copies_sharing *sharing, uint32_t kind, int back,
+		  struct gs_error *err)
 {
 	uint32_t what = kind | (back ? (uint32_t)BENCH_COPY_BACK : 0);
 	struct bench_slot *s = &w->page->slot[SHORT], *l = &w->page->slot[LONG];
-	struct row r = { "beside",      kinds[kind], direction(back),
-			 sharing->name, c->small,    NAN,
-			 NAN,           NAN,         NAN,
-			 NAN,           NAN,         NAN };
+	struct bench_copies_row r = bench_copies_row("beside", kind, back, sharing, c->small);
 	double small_ms, large_ms, span;
 
 	if (alone(w, SHORT, what, c->small, &small_ms, err) < 0 ||
 	    alone(w, LONG, what, c->large, &large_ms, err) < 0)
 		return -1;
 	/* The small ones first: a large copy that began before anybody else copied stays whole. */
-	order(w, SHORT, what, c->small, c->count, c->period_ns);
-	bench_sleep_until(gs_clock_ns() + START_NS + 2 * c->period_ns, 0);
-	order(w, LONG, what, c->large, 0, 0);
-	if (bench_workers_wait(w, SHORT, RUN_S, err) < 0)
+	bench_copies_order(w, SHORT, what, c->small, c->count, c->period_ns);
+	bench_sleep_until(gs_clock_ns() + BENCH_COPIES_START_NS + 2 * c->period_ns, 0);
+	bench_copies_order(w, LONG, what, c->large, 0, 0);
+	if (bench_workers_wait(w, SHORT, BENCH_COPIES_RUN_S, err) < 0)
 		return -1;
 	atomic_store(&l->stop, 1);
-	if (bench_workers_wait(w, LONG, RUN_S, err) < 0 || lateness(s, &r, err) < 0)
+	if (bench_workers_wait(w, LONG, BENCH_COPIES_RUN_S, err) < 0 ||
+	    bench_copies_lateness(s, &r, err) < 0)
 		return -1;
-	span = (double)(l->sample[samples(l) - 1].finish_ns - l->sample[0].launch_ns) / 1e6 -
+	span = (double)(l->sample[bench_copies_samples(l) - 1].finish_ns - l->sample[0].launch_ns) /
+		       1e6 -
 	       small_ms * (double)s->answer.launched;
 	r.alone_p50 = small_ms;
-	r.gib_s = (double)c->large / GIB / (large_ms / 1e3);
-	r.kept = span > 0 ? (double)samples(l) * large_ms / span : NAN;
-	print(c, &r);
+	r.gib_s = (double)c->large / BENCH_GIB / (large_ms / 1e3);
+	r.kept = span > 0 ? (double)bench_copies_samples(l) * large_ms / span : NAN;
+	bench_copies_print(c, &r);
 	return 0;
 }
 
-/* ---- alone --------------------------------------------------------------------- */
-
-/* Of pinned memory. */
-static int speeds(struct copies *c, struct bench_workers *w, const struct sharing *sharing,
-		  int back, struct gs_error *err)
-{
-	uint32_t what = BENCH_COPY_PINNED | (back ? (uint32_t)BENCH_COPY_BACK : 0);
-	uint64_t bytes = 4096;
-
-	for (int i = 0; i < SIZES && bytes <= c->largest; i++, bytes *= 16) {
-		struct row r = { "alone",
-				 kinds[BENCH_COPY_PINNED],
-				 direction(back),
-				 sharing->name,
-				 bytes,
-				 NAN,
-				 NAN,
-				 NAN,
-				 NAN,
-				 NAN,
-				 NAN,
-				 NAN };
-		double *native = &c->alone_gib_s[back][i];
-
-		if (alone(w, SHORT, what, bytes, &r.p50, err) < 0)
-			return -1;
-		r.gib_s = (double)bytes / GIB / (r.p50 / 1e3);
-		if (sharing->way.share == BENCH_DRIVER)
-			*native = r.gib_s;
-		r.kept = *native > 0 ? r.gib_s / *native : NAN;
-		print(c, &r);
-	}
-	return 0;
-}
+/* ---- calls --------------------------------------------------------------------- */
 
 /* Every second call goes past the shim. */
-static int calls(struct copies *c, struct bench_workers *w, const struct sharing *sharing,
-		 struct gs_error *err)
+static int calls(struct bench_copies *c, struct bench_workers *w,
+		 const struct bench_copies_sharing *sharing, struct gs_error *err)
 {
 	struct bench_slot *s = &w->page->slot[SHORT];
-	struct row r = { "call", "pinned", direction(0), sharing->name, 4,   NAN,
-			 NAN,    NAN,      NAN,          NAN,           NAN, NAN };
+	struct bench_copies_row r = bench_copies_row("call", BENCH_COPY_PINNED, 0, sharing, 4);
 	double *ns[2], p50[2];
 	size_t n = 0;
 
@@ -235,7 +196,7 @@ static int calls(struct copies *c, struct bench_workers *w, const struct sharing
 	s->work.launches = CALLS;
 	s->work.tasks = 1;
 	bench_workers_order(w, SHORT, BENCH_CALLS);
-	if (bench_workers_wait(w, SHORT, RUN_S, err) < 0)
+	if (bench_workers_wait(w, SHORT, BENCH_COPIES_RUN_S, err) < 0)
 		return -1;
 	ns[0] = malloc(2 * CALLS * sizeof(double));
 	if (!ns[0])
@@ -250,7 +211,7 @@ static int calls(struct copies *c, struct bench_workers *w, const struct sharing
 	free(ns[0]);
 	r.p50 = p50[0] / 1e6;
 	r.added_ns = p50[0] - p50[1];
-	print(c, &r);
+	bench_copies_print(c, &r);
 	return 0;
 }
 
@@ -258,36 +219,53 @@ static int calls(struct copies *c, struct bench_workers *w, const struct sharing
 
 /* gpushared takes a program that has copied in the last second for one that is about to again; so
  * the copies that follow are alone in its eyes, too. */
-static void forget_copies(const struct sharing *sharing)
+static void forget_copies(const struct bench_copies *c, const struct bench_copies_sharing *sharing,
+			  int back)
 {
-	if (sharing->line)
-		bench_sleep_until(gs_clock_ns() + 1500 * GS_NS_PER_MS, 0);
+	if (sharing->line && c->last_ns[back])
+		bench_sleep_until(c->last_ns[back] + FORGOTTEN_NS, 0);
 }
 
-static int measure_all(struct copies *c, struct bench_workers *w, const struct sharing *sharing,
-		       struct gs_error *err)
+static int measure_all(struct bench_copies *c, struct bench_workers *w,
+		       const struct bench_copies_sharing *sharing, struct gs_error *err)
 {
+	c->last_ns[0] = c->last_ns[1] = 0;
 	for (uint32_t kind = 0; kind < BENCH_COPY_KINDS; kind++) {
 		if (!bench_listed(c->kind, kinds[kind]))
 			continue;
 		for (int back = 0; back < 2; back++) {
-			forget_copies(sharing);
-			if (kind == BENCH_COPY_PINNED && speeds(c, w, sharing, back, err) < 0)
-				return -1;
+			forget_copies(c, sharing, back);
 			if (beside(c, w, sharing, kind, back, err) < 0)
 				return -1;
+			c->last_ns[back] = gs_clock_ns();
 		}
 	}
-	forget_copies(sharing);
 	return calls(c, w, sharing, err);
 }
 
-static int run_sharing(struct copies *c, const struct sharing *sharing, struct gs_error *err)
+static int run_stages(struct bench_copies *c, const struct bench_copies_sharing *sharing,
+		      struct gs_error *err)
 {
 	static const struct bench_part part[] = { { .shares = 50, .priority = 10 },
 						  { .shares = 50, .priority = 1 } };
 	struct bench_stage *stage = &c->common.stage;
 	struct bench_workers workers;
+	int rc;
+
+	if (sharing->line && bench_listed(c->kind, kinds[BENCH_COPY_PINNED]) &&
+	    bench_copies_alone(c, sharing, err) < 0)
+		return -1;
+	if (bench_enter(&workers, stage, &sharing->way, part, 2, c->memory, err) < 0)
+		return -1;
+	rc = measure_all(c, &workers, sharing, err);
+	bench_leave(&workers, &sharing->way, rc < 0);
+	return rc;
+}
+
+static int run_sharing(struct bench_copies *c, const struct bench_copies_sharing *sharing,
+		       struct gs_error *err)
+{
+	struct bench_stage *stage = &c->common.stage;
 	size_t lines = stage->nconf;
 	int rc;
 
@@ -296,11 +274,7 @@ static int run_sharing(struct copies *c, const struct sharing *sharing, struct g
 			return gs_fail(err, "too many --conf");
 		stage->conf[stage->nconf++] = sharing->line;
 	}
-	rc = bench_enter(&workers, stage, &sharing->way, part, 2, c->memory, err);
-	if (rc == 0) {
-		rc = measure_all(c, &workers, sharing, err);
-		bench_leave(&workers, &sharing->way, rc < 0);
-	}
+	rc = run_stages(c, sharing, err);
 	stage->nconf = lines;
 	return rc;
 }
@@ -309,7 +283,7 @@ static int measure(void *of, FILE *csv, struct gs_error *err)
 {
 	static const char *const heads[] = { "alone_p50_ms", "p50_ms", "p90_ms",  "p99_ms",
 					     "gib_s",        "kept",   "added_ns" };
-	struct copies *c = of;
+	struct bench_copies *c = of;
 	struct bench_yard yard;
 
 	c->csv = csv;
@@ -343,14 +317,15 @@ static int take_size(void *of, const char *text, struct gs_error *err)
 
 static int run(int argc, char **argv)
 {
-	static struct copies c = {
-		.sharing = "driver,no,priority",
+	static struct bench_copies c = {
+		.sharing = "driver,priority",
 		.kind = "all",
 		.small = UINT64_C(1) << 20,
 		.large = UINT64_C(512) << 20,
 		.largest = UINT64_C(4) << 30,
 		.period_ns = 5 * GS_NS_PER_MS,
 		.count = 400,
+		.pairs = 6,
 	};
 	static const struct gs_option options[] = {
 		{ "sharing", .text = &c.sharing },
@@ -360,6 +335,7 @@ static int run(int argc, char **argv)
 		{ "largest", .take = take_size, .of = &c.largest },
 		{ "every", .duration = &c.period_ns },
 		{ "count", .number = &c.count, .least = 2, .most = BENCH_SAMPLES_MAX },
+		{ "pairs", .number = &c.pairs, .least = 1, .most = BENCH_COPIES_PAIRS_MAX },
 		BENCH_COMMON_OPTIONS(c.common),
 		{ NULL },
 	};
@@ -375,13 +351,15 @@ const struct bench_verb bench_verb_copies = {
 	.usage = "[OPTION]...",
 	.words = "A small copy at high priority beside large ones, and copies alone",
 	.help = "      --sharing LIST    driver: without gpushare; no, priority, fair: with that\n"
-		"                        CopyPolicy (default: driver,no,priority)\n"
+		"                        CopyPolicy (default: driver,priority)\n"
 		"      --kind LIST       of memory: pinned, pageable, plane (2D) (default: all)\n"
 		"      --small SIZE      the small copy (default 1M)\n"
 		"      --every MS        one is due so often (default 5)\n"
 		"      --count N         so many of them (default 400)\n"
 		"      --large SIZE      the large copy (default 512M)\n"
 		"      --largest SIZE    alone, pinned, of 4K and 16 times that and so on up to this\n"
-		"                        (default 4G, and a quarter of the GPU's memory at most)\n",
+		"                        (default 4G, and a quarter of the GPU's memory at most)\n"
+		"      --pairs N         alone, so many pairs of programs, one without gpushare and\n"
+		"                        one with it, take turns (default 6)\n",
 	.run = run,
 };

@@ -21,7 +21,7 @@ struct bench_copier {
 
 static uint32_t memory_of(uint32_t kind)
 {
-	return kind & ~(uint32_t)BENCH_COPY_BACK;
+	return kind & ~(uint32_t)(BENCH_COPY_BACK | BENCH_COPY_PAST);
 }
 
 static uint64_t rows_of(uint64_t bytes)
@@ -71,8 +71,10 @@ int bench_copier_room(struct bench_copier **copier, const struct bench_kernel *k
 		return gs_fail(err, c ? "copies of nothing" : "no memory");
 	c->cu = k->cu;
 	c->stream = k->stream;
-	if (c->host && c->kind == kind && c->bytes == bytes)
+	if (c->host && memory_of(c->kind) == memory_of(kind) && c->bytes == bytes) {
+		c->kind = kind;
 		return 0;
+	}
 	return release(c, err) < 0 ? -1 : make(c, kind, bytes, err);
 }
 

@@ -49,13 +49,15 @@ enum bench_call {
 	BENCH_CALL_COPY,   /* cuMemcpyHtoDAsync of 4 bytes */
 };
 
-/* What BENCH_COPY copies; BENCH_COPY_BACK: or'ed, from the device. */
+/* What BENCH_COPY copies; or'ed: BENCH_COPY_BACK: from the device; BENCH_COPY_PAST: past gpushare's
+ * shim. */
 enum bench_copy {
 	BENCH_COPY_PINNED,
 	BENCH_COPY_PAGEABLE,
 	BENCH_COPY_PLANE, /* pinned, in rows that are not all of their pitch */
 	BENCH_COPY_KINDS,
 	BENCH_COPY_BACK = 16,
+	BENCH_COPY_PAST = 32,
 };
 
 /* One launch, ns of gs_clock_ns(). */

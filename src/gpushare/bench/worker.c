@@ -142,6 +142,25 @@ static int run(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
+/* Past the shim, too, in memory that the program got through it. */
+static int copies(struct worker *w, struct gs_error *err)
+{
+	const struct bench_driver *own = w->kernel.cu, *beneath;
+	int rc;
+
+	if (!(w->slot->work.call & BENCH_COPY_PAST))
+		return run(w, err);
+	if (make_room(w, err) < 0)
+		return -1;
+	beneath = bench_driver_beneath(own, err);
+	if (!beneath)
+		return -1;
+	w->kernel.cu = beneath;
+	rc = run(w, err);
+	w->kernel.cu = own;
+	return rc;
+}
+
 static int calls(struct worker *w, struct gs_error *err)
 {
 	struct bench_slot *s = w->slot;
@@ -210,9 +229,10 @@ static int execute(struct worker *w, struct gs_error *err)
 		return bench_kernel_calibrate(&w->kernel, s->work.task_ns, &s->work.iterations,
 					      &s->answer.wave_ns, err);
 	case BENCH_RUN:
-	case BENCH_COPY:
 	case BENCH_FRAMES:
 		return run(w, err);
+	case BENCH_COPY:
+		return copies(w, err);
 	case BENCH_CALLS:
 		return calls(w, err);
 	case BENCH_SUITE:

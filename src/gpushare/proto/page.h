@@ -119,8 +119,11 @@ struct gs_copies_made {
 /* What a client does with its next copy in a direction, but for small ones. */
 enum gs_copy_rule {
 	GS_COPY_FREE, /* as without us */
-	GS_COPY_TELL, /* has a run, and has the daemon look: another client may be copying */
+	GS_COPY_TELL, /* has a run, and has the daemon look: another client is copying */
 	GS_COPY_CUT,  /* the same; and a large one goes out in chunks, behind the copy barrier */
+	/* has the daemon look, and has a run while the call lasts: nobody is copying. To a client
+	 * of an earlier version it is TELL. */
+	GS_COPY_FIRST,
 };
 
 /*
@@ -157,7 +160,20 @@ struct gs_copies {
 	uint32_t unused_too[13];
 	struct gs_copies_made made[GS_COPY_DIRECTIONS];
 	struct gs_copy_run run[GS_COPY_RUNS];
-	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - 224 - 32 * GS_COPY_RUNS];
+};
+
+/*
+ * Launches with a priority of their own (gpushare.h), written by the client: of_slot[] is 1 + that
+ * priority, and GS_PRIORITY_OF_CLIENT for a launch that has none. It is of the launch in that slot
+ * from when this leaves PREP. A page of an earlier version has none of this, as for the copies.
+ */
+#define GS_PRIORITY_OF_CLIENT 0u
+struct gs_priorities {
+	_Atomic uint32_t used;      /* 1: some launches may have one */
+	_Atomic uint32_t overruled; /* 1: none counts, since the client is in a critical region */
+	_Atomic uint16_t of_slot[GS_PAGE_SLOTS];
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 8 -
+			 2 * GS_PAGE_SLOTS];
 };
 
 /* Identifies the page. Check this first after mapping one. */
@@ -199,10 +215,9 @@ struct gs_page {
 	/* written by the client: +1, and a futex wake unless the arbiter is awake, to make the
 	 * daemon look at the page */
 	_Atomic uint32_t requested;
-	_Atomic uint32_t was_cpu; /* earlier versions' clients write it; unused */
 	/* written by the client: how many threads check by themselves whether their launch may run,
-	 * and need not be woken */
-	_Atomic uint32_t awake;
+	 * and need not be woken. Earlier versions' clients write the four bytes before it. */
+	_Alignas(16) _Atomic uint32_t awake;
 	/* written by the daemon: 1 while no other client has come to the GPU */
 	_Atomic uint32_t only;
 	/* written by the daemon: 1 if a launch that waits for its time slice should be in its
@@ -213,6 +228,7 @@ struct gs_page {
 	struct gs_page_calls calls;
 	struct gs_slot slot[GS_PAGE_SLOTS];
 	struct gs_copies copies;
+	struct gs_priorities priorities;
 };
 
 _Static_assert(sizeof(struct gs_slot) == 64, "a slot is one cache line");
@@ -221,9 +237,11 @@ _Static_assert(offsetof(struct gs_slot, done) == 8, "the GPU writes it");
 _Static_assert(offsetof(struct gs_page, grant) == 12, "page layout");
 _Static_assert(offsetof(struct gs_page, lease) == 32, "page layout");
 _Static_assert(offsetof(struct gs_page, used) == 64, "page layout");
+_Static_assert(offsetof(struct gs_page, awake) == 80, "page layout");
 _Static_assert(offsetof(struct gs_page, preenqueue) == 96, "page layout");
 _Static_assert(offsetof(struct gs_page, slot) == 128, "page layout");
 _Static_assert(offsetof(struct gs_page, copies) == GS_PAGE_SIZE_BEFORE, "page layout");
+_Static_assert(offsetof(struct gs_page, priorities) == GS_PAGE_SIZE_BEFORE + 1248, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */

@@ -64,6 +64,8 @@ enum shim_uncommon {
 	/* a preemptible launch was made by a program with more streams than may be busy then
 	 * (channels.c) */
 	SHIM_UNCOMMON_CROWDED = 8,
+	/* a thread or a stream has a priority of its own (own_priority.h) */
+	SHIM_UNCOMMON_PRIORITIES = 16,
 };
 extern _Atomic uint32_t shim_uncommon SHIM_HOT;
 static inline uint32_t shim_is_uncommon(uint32_t what)

@@ -7,6 +7,7 @@
 #include "device/shim/context/order.h"
 #include "device/shim/base/operations.h"
 #include "device/shim/base/wraps.h"
+#include "device/shim/session/own_priority.h"
 
 static CUresult made(const CUstream *stream, CUresult rc)
 {
@@ -39,6 +40,7 @@ SHIM_EXPORT CUresult cuGreenCtxStreamCreate(CUstream *stream, CUgreenCtx ctx, un
 static void destroying(CUstream stream)
 {
 	shim_channel_destroying(stream);
+	shim_own_priority_destroying(stream);
 	/* before the driver may give the handle to another one */
 	atomic_fetch_add(&shim_streams_destroyed, 1);
 }

@@ -228,10 +228,15 @@ static void say(const struct shim_copy *c, uint32_t chunks, enum going go)
 			 bytes_of(c) >> 10, chunks, go == BY_STREAM ? "GPU" : "program's thread");
 }
 
-/* Under the rule: the run, and what it is of. */
-static CUresult run(struct shim_session *s, struct shim_copy *c, int cut, size_t chunk)
+/*
+ * Under the rule: the run, and what it is of. The first of all copies holds nobody back, so the
+ * GPU need not mark it, and nothing of it is asked.
+ */
+static CUresult run(struct shim_session *s, struct shim_copy *c, enum gs_copy_rule rule,
+		    size_t chunk)
 {
-	enum going go = going(c);
+	int cut = rule == GS_COPY_CUT && bytes_of(c) > 2 * chunk;
+	enum going go = rule == GS_COPY_FIRST ? BY_THREAD : going(c);
 	struct shim_context *ctx = go == BY_STREAM ? shim_context_known(s) : NULL;
 	size_t units = !cut || !chunk        ? c->units :
 		       chunk / c->unit_bytes ? chunk / c->unit_bytes :
@@ -282,7 +287,7 @@ CUresult shim_copy_make(struct shim_copy *c)
 	if (rule != GS_COPY_FREE && !shim_capturing(c->stream)) {
 		size_t chunk = (size_t)gs_page_load(copies->chunk_kib[c->way]) << 10;
 
-		rc = run(s, c, rule == GS_COPY_CUT && bytes > 2 * chunk, chunk);
+		rc = run(s, c, rule, chunk);
 	} else {
 		rc = part(c, 0, c->units);
 	}

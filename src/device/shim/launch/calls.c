@@ -56,7 +56,8 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 	struct shim_time *t;
 
 	if (!own && (!s || shim_capturing(stream) ||
-		     shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED)))
+		     shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED |
+				      SHIM_UNCOMMON_PRIORITIES)))
 		return NULL;
 	if (SHIM_RARELY(s->alone || !shim_context_is_cached(cached)) ||
 	    (shim_is_default(stream) &&
@@ -163,6 +164,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 		.own = NULL,
 		.time = NULL,
 		.tasks = 0,
+		.priority = GS_PRIORITY_OF_CLIENT,
 	};
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	CUfunction direct = NULL;

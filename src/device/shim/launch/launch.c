@@ -20,6 +20,7 @@
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/untracked.h"
 #include "device/shim/memory/local.h"
+#include "device/shim/session/own_priority.h"
 #include "device/shim/variant/build.h"
 
 static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
@@ -176,6 +177,7 @@ CUresult shim_launch(struct shim_request *r)
 	if (!s || shim_capturing(r->stream))
 		return launch_unmanaged(r);
 	c = shim_context_known(s);
+	r->priority = shim_own_priority(r->stream);
 	do {
 		k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
 		if (!c || !k || c->fault)
@@ -184,8 +186,9 @@ CUresult shim_launch(struct shim_request *r)
 		if (rc != CUDA_SUCCESS)
 			return rc;
 		/* A launch that makes local memory grow waits at the barrier, and the time slice
-		 * may be gone afterwards. */
-		if (!shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
+		 * may be gone afterwards. A priority of its own is said by a slot. */
+		if (r->priority == GS_PRIORITY_OF_CLIENT &&
+		    !shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
 		    shim_may_go_untracked(s->page, r->time, r->tasks))
 			return launch_untracked(s, c, r);
 		/*

@@ -16,6 +16,7 @@
 #include "device/shim/context/order.h"
 #include "device/shim/launch/queue.h"
 #include "device/shim/launch/untracked.h"
+#include "device/shim/session/own_priority.h"
 #include "device/shim/base/wraps.h"
 
 _Static_assert(PTX_REASON_COUNT <= GS_SLOT_WHY_MAX + 1, "a slot's flags have room for it");
@@ -288,6 +289,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
 			      dims << GS_SLOT_DIMS_SHIFT);
+	shim_own_priority_say(s->page, l->index, r->priority);
 	gs_page_store(l->slot->kernel, k->code->number);
 	gs_page_store(l->slot->nt, l->nt);
 	gs_page_store(l->slot->done, 0);

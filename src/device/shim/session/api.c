@@ -39,9 +39,17 @@ static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 					  request.priority, usage);
 }
 
+/* Under lock: in a critical region no launch has a priority of its own. The daemon looks when it is
+ * told of the region. */
+static void say_critical(struct shim_session *s)
+{
+	gs_page_tell(s->page->priorities.overruled, request.critical != 0);
+}
+
 void shim_api_repeat(struct shim_session *s)
 {
 	pthread_mutex_lock(&lock);
+	say_critical(s);
 	if (request.own)
 		tell(s, NULL);
 	pthread_mutex_unlock(&lock);
@@ -60,6 +68,8 @@ static int changed(void)
 	struct shim_session *s = shim_session();
 	struct gs_msg_usage usage;
 
+	if (s)
+		say_critical(s);
 	if (!s || !s->connected || tell(s, &usage) < 0)
 		return GPUSHARE_NOT_MANAGED;
 	if (!usage.refused)

@@ -177,7 +177,7 @@ void gs_command_untracked(struct gs_arbiter *a, struct gs_gpu_client *client,
 
 struct priority {
 	struct gs_gpu_client *client;
-	int32_t priority;
+	int32_t priority, most;
 	uint32_t class;
 };
 
@@ -186,14 +186,17 @@ static void do_priority(struct gs_gpu *gpu, void *arg)
 	const struct priority *p = arg;
 
 	(void)gpu;
-	gs_gpu_client_priority(p->client, p->priority, gs_clock_ns());
+	gs_gpu_client_priority(p->client, p->priority, p->most, gs_clock_ns());
 	gs_gpu_client_class(p->client, p->class);
 }
 
 void gs_command_priority(struct gs_arbiter *a, struct gs_gpu_client *client, int32_t priority,
-			 uint32_t class)
+			 int32_t most, uint32_t class)
 {
-	struct priority p = { .client = client, .priority = priority, .class = class };
+	struct priority p = { .client = client,
+			      .priority = priority,
+			      .most = most,
+			      .class = class };
 
 	gs_arbiter_call(a, do_priority, &p);
 }

@@ -45,9 +45,10 @@ void gs_command_expect(struct gs_arbiter *arbiter, struct gs_kernel_map *kernels
 void gs_command_untracked(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
 			  const struct gs_msg_untracked *told);
 
-/* Sets the client's priority, and the class of its next tasks. */
+/* Sets the client's priority, the most that single launches of it may have, and the class of its
+ * next tasks. */
 void gs_command_priority(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int32_t priority,
-			 uint32_t class);
+			 int32_t most, uint32_t class);
 
 /* The client's process has been stopped (1), or continues (0). */
 void gs_command_stopped(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int stopped);

@@ -100,6 +100,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 		.page = conn->page,
 		.usage = &step->live,
 		.priority = gs_client_priority(conn),
+		.priority_most = gs_client_priority_most(conn),
 		.class = gs_step_class(conn->d->config, &step->info),
 		.shares = step->info.shares,
 		.force_ns = step->info.force_ms * GS_NS_PER_MS,

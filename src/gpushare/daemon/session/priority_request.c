@@ -65,7 +65,7 @@ int gs_on_priority_request(struct gs_connection *conn, struct gs_msg *msg, int f
 		}
 		if (conn->client)
 			gs_command_priority(conn->device->arbiter, conn->client,
-					    gs_client_priority(conn),
+					    gs_client_priority(conn), gs_client_priority_most(conn),
 					    gs_step_class(conn->d->config, &conn->step->info));
 	}
 	usage(conn, &answer.usage);

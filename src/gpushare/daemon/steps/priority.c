@@ -48,6 +48,11 @@ int32_t gs_client_priority(const struct gs_connection *conn)
 		       conn->step->priority;
 }
 
+int32_t gs_client_priority_most(const struct gs_connection *conn)
+{
+	return conn->uid == 0 ? GS_PRIORITY_MAX : conn->step->priority;
+}
+
 void gs_steps_reprioritise(struct gs_daemon *d)
 {
 	struct gs_step *s;
@@ -60,7 +65,7 @@ void gs_steps_reprioritise(struct gs_daemon *d)
 	LIST_FOREACH (conn, &d->conns, link)
 		if (conn->client)
 			gs_command_priority(conn->device->arbiter, conn->client,
-					    gs_client_priority(conn),
+					    gs_client_priority(conn), gs_client_priority_most(conn),
 					    gs_step_class(d->config, &conn->step->info));
 }
 

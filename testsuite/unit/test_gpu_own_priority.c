@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Launches with a priority of their own: which one of a client is in force. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_rig.h"
+
+/* a holds nothing back; b is its neighbour. */
+static struct client *a, *b;
+
+static void begin_two(int by_priority, int32_t as, int32_t bs)
+{
+	struct gs_gpu_options o = options_of("piv");
+
+	o.sched.by_priority = by_priority;
+	begin_with(&o);
+	a = join(1, as);
+	b = join(2, bs);
+}
+
+/* The next launch in a's slot i has that priority of its own. */
+static void own(unsigned i, int priority)
+{
+	a->page->priorities.used = 1;
+	a->page->priorities.of_slot[i] = (uint16_t)(priority + 1);
+}
+
+/* b was told to leave, does, and a has the GPU. */
+static void overtaken(void)
+{
+	assert_int_equal(state(b, 0), GS_K_TOEVICT);
+	evicted(b, 0, 10);
+	agent(b);
+	grant(100 * US);
+	assert_true(has_turn(a) && !has_turn(b));
+	agent(a);
+}
+
+/* A process of low priority with one urgent stream. */
+static void an_urgent_launch_overtakes(int by_priority)
+{
+	begin_two(by_priority, 1, 5);
+	occupy(b, 100);
+	launch(a, 0, 100, 1);
+	grant(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_RUNNING); /* the process's priority is not above b's */
+	own(1, 9);
+	launch(a, 1, 100, 1);
+	grant(1 * MS);
+	overtaken();
+	assert_int_equal(state(a, 1), GS_K_RUNNING);
+	/* Its urgent launch is over: what remains has the process's priority. */
+	finish(a, 1);
+	grant(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 10);
+	agent(a);
+	grant(100 * US);
+	assert_true(has_turn(b) && !has_turn(a));
+	all_leave(a, b);
+}
+
+static void an_urgent_stream(void **unused)
+{
+	(void)unused;
+	an_urgent_launch_overtakes(0);
+	an_urgent_launch_overtakes(1);
+}
+
+/* A thread with low launches in an urgent process: they hold nobody, others of the process do. */
+static void a_low_thread(void **unused)
+{
+	(void)unused;
+	begin_two(0, 10, 5);
+	own(0, 1);
+	occupy(a, 100);
+	launch(a, 1, 100, 1);
+	launch(b, 0, 100, 1);
+	grant(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_RUNNING);
+	finish(a, 1);
+	grant(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 10);
+	agent(a);
+	grant(100 * US);
+	assert_true(has_turn(b) && !has_turn(a));
+	all_leave(a, b);
+}
+
+/* Whatever the page says, a client cannot be above its limit. */
+static void no_more_than_the_limit(void **unused)
+{
+	(void)unused;
+	begin_two(0, 1, 5);
+	gs_gpu_client_priority(a->gpu_client, 1, 4, now);
+	occupy(b, 100);
+	own(0, 9);
+	launch(a, 0, 100, 1);
+	a->page->priorities.of_slot[1] = UINT16_MAX;
+	launch(a, 1, 100, 1);
+	a->page->priorities.used = UINT32_MAX;
+	grant(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_RUNNING);
+	/* The job's priority is raised. */
+	gs_gpu_client_priority(a->gpu_client, 1, 6, now);
+	grant(1 * MS);
+	overtaken();
+	all_leave(a, b);
+}
+
+static void a_critical_region_is_above_it(void **unused)
+{
+	(void)unused;
+	begin_two(0, 10, 5);
+	occupy(b, 100);
+	own(0, 1);
+	launch(a, 0, 100, 1);
+	grant(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_RUNNING);
+	a->page->priorities.overruled = 1;
+	gs_gpu_client_priority(a->gpu_client, 10, 10, now); /* as the daemon is told */
+	grant(1 * MS);
+	overtaken();
+	a->page->priorities.overruled = 0;
+	gs_gpu_client_priority(a->gpu_client, 10, 10, now);
+	grant(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	all_leave(a, b);
+}
+
+/* What a slot says is of the launch in it. */
+static void a_launch_that_is_over_counts_for_nothing(void **unused)
+{
+	(void)unused;
+	begin_two(0, 1, 5);
+	own(0, 9);
+	occupy(a, 100);
+	finish(a, 0);
+	grant(1 * MS);
+	go(a, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	occupy(b, 100);
+	launch(a, 1, 100, 1);
+	grant(1 * MS);
+	assert_int_equal(state(b, 0), GS_K_RUNNING);
+	all_leave(a, b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_urgent_stream),
+		cmocka_unit_test(a_low_thread),
+		cmocka_unit_test(no_more_than_the_limit),
+		cmocka_unit_test(a_critical_region_is_above_it),
+		cmocka_unit_test(a_launch_that_is_over_counts_for_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
