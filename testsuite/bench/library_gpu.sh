@@ -4,7 +4,7 @@
 #
 # usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed; Triton, CuPy and JAX where there are)
 #   BUILD   the build tree (make all)
-# environment: RUNS=30 of each
+# environment: RUNS=30 of each; PARTS="alone contexts cost mps"
 # Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
 # with RUNS=100. library_bars.py OUT-FOLDER then says which part of the time can leave, what variants cost, and how soon they are gone.
 # Exit status 1: a result was wrong, or a part did not run.
@@ -41,16 +41,38 @@ under() { # MS LABEL FILE
 
 echo "label,kernel,runs,wrong,ms,native_ms" >"$out/runs.csv"
 kernels reference "$tmp/known" 5
-GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER=$driver LD_LIBRARY_PATH=$shim kernels compare "$tmp/known" "$runs" alone-0.2
+part() { [[ " ${PARTS:-alone contexts cost mps} " = *" $1 "* ]]; }
+if part alone; then
+	GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER=$driver LD_LIBRARY_PATH=$shim kernels compare "$tmp/known" "$runs" alone-0.2
+fi
 up
-for ms in 1 10 1000; do
-	under "$ms" "contexts-$ms" "contexts-$ms.json"
-done
+if part contexts; then
+	for ms in 1 10 1000; do
+		under "$ms" "contexts-$ms" "contexts-$ms.json"
+	done
+fi
+# Variants are compared with the kernels as written where others use the GPU and nobody waits.
+if part cost; then
+	: >"$tmp/on"
+	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 4G --shares 9 -- python3 -c "import os, time, torch
+x = torch.ones(1, device='cuda')
+while os.path.exists('$tmp/on'):
+    x.add_(1)
+    torch.cuda.synchronize()
+    time.sleep(0.5)" &
+	guest=$!
+	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 60G --shares 90 -- \
+		python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" contexts-cost "$out/contexts-cost.json" >>"$out/runs.csv" || bad=1
+	rm -f "$tmp/on"
+	wait "$guest" || bad=1
+fi
 down
-up Isolation=mps "MpsDir=$tmp/mps"
-for ms in 1 10; do
-	under "$ms" "mps-$ms" "mps-$ms.json"
-done
-down
+if part mps; then
+	up Isolation=mps "MpsDir=$tmp/mps"
+	for ms in 1 10; do
+		under "$ms" "mps-$ms" "mps-$ms.json"
+	done
+	down
+fi
 "$here/library_bars.py" "$out"
 awk -F, 'NR > 1 { all += $3; wrong += $4 } END { print all " runs, " wrong + 0 " wrong"; exit wrong > 0 }' "$out/runs.csv" && exit $bad

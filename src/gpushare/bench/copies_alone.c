@@ -29,7 +29,11 @@
 
 /* Programs: what does nothing is there since gpushared does nothing to copies of an only client. */
 enum { MANAGED, IDLE, NATIVE, PROGRAMS };
-static const struct bench_part parts[PROGRAMS] = { { 50, 10, 0 }, { 50, 1, 0 }, { 1, 0, 1 } };
+static const struct bench_part parts[PROGRAMS] = {
+	{ .shares = 50, .priority = 10 },
+	{ .shares = 50, .priority = 1 },
+	{ .shares = 1, .native = 1 },
+};
 
 /* Who copies in a round. */
 enum side { BY_NATIVE, BY_MANAGED, PAST_SHIM, SIDES };
