@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A driver without devices, that says what it finds in its environment as it begins.
+/* A driver without devices, that says as it begins what it finds in its environment and
+ * its process.
  * SAYING_VERSION: its version. */
+#define _GNU_SOURCE
+#include <linux/membarrier.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define NO_DEVICE 100
 
@@ -32,6 +37,9 @@ int cuInit(unsigned int flags)
 	(void)flags;
 	say("CUDA_MODULE_LOADING");
 	say("CUDA_DEVICE_MAX_CONNECTIONS");
+	printf("driver: membarrier %s\n",
+	       syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0 ? "works" :
+										      "does not");
 	return NO_DEVICE;
 }
 

@@ -24,7 +24,7 @@
 
 static int session_begins(struct shim_session *s)
 {
-	/* first: it is slower once the agent's thread exists */
+	/* It was requested before the driver was opened (base/real.c), and takes no time now. */
 	shim_order_begin();
 	shim_launch_init(s->page);
 	return shim_agent_start(s);
