@@ -7,6 +7,8 @@
 
 /* Who has copied so shortly ago is about to copy again. */
 #define LATELY_NS (1 * GS_NS_PER_S)
+/* Who makes one copy after another makes the next one within this time. */
+#define BETWEEN_NS (10 * GS_NS_PER_MS)
 /* A copy that makes no progress for so long, although it may, waits for something else. */
 #define STALLED_NS (500 * GS_NS_PER_MS)
 /* Pages are not polled for copies more often: an arbiter that polls for kernels comes by every
@@ -202,13 +204,14 @@ int gs_copies_contend(const struct gs_gpu *gpu, uint64_t now)
 	if (gpu->o.copies.policy == GS_COPY_POLICY_NO)
 		return 0;
 	for (int way = 0; way < GS_COPY_ENGINES; way++) {
-		unsigned copying = 0, pending = 0;
+		unsigned copying = 0, busy = 0;
 
 		LIST_FOREACH (t, &gpu->clients, link) {
 			copying += (unsigned)is_copying(t, way, now);
-			pending += t->copies.pending[way] != 0;
+			busy += t->copies.moved_ns[way] &&
+				now - t->copies.moved_ns[way] < BETWEEN_NS;
 		}
-		if (copying > 1 && pending)
+		if (copying > 1 && busy)
 			return 1;
 	}
 	return 0;
