@@ -116,7 +116,7 @@ CUresult launch(CUfunction f, unsigned int grid)
 void not_compared(CUfunction f)
 {
 	for (struct shim_variant *v = shim_kernel_find(f)->code->variants; v; v = v->next)
-		v->cost.turns = SHIM_COMPARED;
+		v->cost.launches = SHIM_COMPARED;
 }
 
 void ring(void)

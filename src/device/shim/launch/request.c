@@ -177,6 +177,15 @@ static int is_equipped(struct shim_launch *l)
 	return (is ? is : l->as.transform->equip(l->ctx, 1)) > 0;
 }
 
+/* A kernel that is launched as written stays on the GPU until it ends. So only where nobody more
+ * urgent waits, or comes every now and then. */
+static int may_compare(const struct shim_session *s)
+{
+	uint32_t contended = gs_page_load(s->page->contended);
+
+	return contended != GS_CONTENDED && contended != GS_CONTENDED_QUEUE;
+}
+
 /*
  * Tries to make the launch evictable. On PTX_REASON_NONE it is packed, l->as.write has what its
  * control block needs, and its stream is blocked. Otherwise it goes out as written, and the slot
@@ -190,7 +199,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
-	if (why == PTX_REASON_NONE && l->watch.sampled && !gs_page_waited_for(s->page) &&
+	if (why == PTX_REASON_NONE && l->watch.sampled && may_compare(s) &&
 	    shim_variant_compares(v))
 		why = PTX_REASON_COMPARED;
 	if (why == PTX_REASON_NONE)

@@ -21,15 +21,15 @@ struct shim_layout {
 
 /*
  * Time per block-task of launches with the same block dimensions, as written and as the variant,
- * ps. The first launches after the variant is ready go out in turns as the variant and as written,
- * and only those count: earlier or later ones found the GPU at other clocks and its caches with
- * other things in them, which changes the time by more than the variant does.
+ * ps. The first launches after the variant is ready go out alternately as the variant and as
+ * written, and only those count: earlier or later ones found the GPU at other clocks and its caches
+ * with other things in them, which changes the time by more than the variant does.
  */
 struct shim_cost {
 	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
 	_Atomic uint64_t written_ps, variant_ps; /* means */
 	_Atomic uint32_t writtens, variants;     /* of so many launches */
-	_Atomic uint32_t turns;                  /* launches that took part in the comparison */
+	_Atomic uint32_t launches;               /* launches that took part in the comparison */
 };
 
 struct shim_variant {
@@ -92,7 +92,7 @@ void shim_variants_unloaded(const void *module);
 int shim_variant_is_compared(const struct shim_variant *v);
 
 /* Is this timed launch one that is to go out as written, so that the variant can be compared?
- * Nobody waits for the GPU. */
+ * To be asked only while nobody waits for the GPU. */
 int shim_variant_compares(struct shim_variant *v);
 
 /* Notes that an undisturbed launch with these block dimensions took `ps` per block-task, as written
