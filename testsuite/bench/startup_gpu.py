@@ -6,7 +6,7 @@ usage: startup_gpu.py BUILD OUT.csv [--driver FILE] [--bin DIR] [--rounds N] [--
   BUILD     the build tree (make all); as root
   --driver  the machine's libcuda.so.1 (default: the loader's, or one of the usual places); the emulated device's of BUILD for a trial
   --bin     compiled programs of testsuite/programs (run-all --compile-only; default: BUILD/testsuite/programs/bin)
-  --rounds  of each program, natively and under gpushare in turns (2); the first of both alternates
+  --rounds  of each program, natively, natively with gpushare's number of connections, and under gpushare, in turns (2); whoever is first alternates
   --limit   after so many seconds no further round begins (400)
 Besides those of testsuite/programs: first results of PyTorch, JAX and CuPy, where they are installed.
 OUT.csv has a line for each run. Prints for each program that is slower, and for all of them, what the bars say: the median of the
@@ -26,7 +26,8 @@ import tempfile
 import time
 
 MEDIAN, WORST, WORST_MORE = 1.03, 1.2, 0.3
-WAYS = ("native", "gpushare")
+WAYS = ("native", "connections", "gpushare")
+CONNECTIONS = "13"
 PLACES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64")
 PYTHON = {
     "torch": "import torch; x = torch.ones(512, 512, device='cuda'); print((x @ x).sum().item())",
@@ -61,8 +62,8 @@ class Runner:
         self.process = subprocess.Popen(command + [sys.executable, os.path.realpath(__file__), "--serve"], env=env, text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def run(self, command):
-        self.process.stdin.write(json.dumps({"command": command, "env": {"GS_SCALE": "1", "GS_LINGER_US": "0"}}) + "\n")
+    def run(self, command, **env):
+        self.process.stdin.write(json.dumps({"command": command, "env": {"GS_SCALE": "1", "GS_LINGER_US": "0", **env}}) + "\n")
         line = self.process.stdout.readline()
         if not line:
             sys.exit("startup_gpu.py: a runner has ended")
@@ -129,21 +130,25 @@ def measure(options, runners, out):
                 print("round %d: the time is over before %s" % (number + 1, name))
                 return rows
             for way in WAYS if (number + k) % 2 else WAYS[::-1]:
-                row = runners[way].run(command)
+                if way == "connections":
+                    row = runners["native"].run(command, CUDA_DEVICE_MAX_CONNECTIONS=CONNECTIONS)
+                else:
+                    row = runners[way].run(command)
                 rows[name][way].append(row)
                 print(name, number + 1, way, "%.4f" % row["s"], row["status"], row["out"], sep=",", file=out, flush=True)
     return rows
 
 
 def conclude(rows):
-    ratios, bad = {}, []
+    ratios, more, bad = {}, [], []
     for name, ways in rows.items():
         if not all(ways.values()):
             continue
-        native, managed = ways["native"], ways["gpushare"]
+        native, connections, managed = (ways[way] for way in WAYS)
         if native[0]["status"] == 77:
             print("%-24s needs what this GPU has not" % name)
             continue
+        more.append(min(row["s"] for row in connections) / min(row["s"] for row in native))
         if len({(row["status"], row["out"]) for row in native + managed}) > 1:
             bad.append("%s: another result: %s" % (name, managed[-1]["said"]))
         best = [min(row["s"] for row in runs) for runs in (native, managed)]
@@ -153,10 +158,11 @@ def conclude(rows):
     if not ratios:
         sys.exit("startup_gpu.py: nothing was measured")
     for name, ratio in sorted(ratios.items(), key=lambda item: -item[1])[:8]:
-        best = [min(row["s"] for row in rows[name][way]) for way in WAYS]
+        best = [min(row["s"] for row in rows[name][way]) for way in ("native", "gpushare")]
         print("%-24s %7.3f s natively %7.3f s under gpushare: %.3f" % (name, *best, ratio))
     median = statistics.median(ratios.values())
     print("%d programs: median %.4f (%.2f at most), worst %.3f" % (len(ratios), median, MEDIAN, max(ratios.values())))
+    print("of that natively with CUDA_DEVICE_MAX_CONNECTIONS=%s: %.4f" % (CONNECTIONS, statistics.median(more)))
     if median > MEDIAN:
         bad.append("the median is above %.2f" % MEDIAN)
     print("\n".join(bad) if bad else "good")
