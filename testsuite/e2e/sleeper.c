@@ -118,12 +118,12 @@ static void *nap(void *seed)
 
 static void take_naps(void)
 {
-	pthread_t other;
+	pthread_t second;
 
-	if (pthread_create(&other, NULL, nap, (void *)(uintptr_t)getpid()))
+	if (pthread_create(&second, NULL, nap, (void *)(uintptr_t)getpid()))
 		exit(2);
 	nap((void *)(uintptr_t)(getpid() + 1));
-	pthread_join(other, NULL);
+	pthread_join(second, NULL);
 	printf("sleeper: %u naps\n", (unsigned)naps);
 }
 
