@@ -18,7 +18,7 @@ struct shim_recipe {
 	struct shim_kernel *kernel;
 	struct shim_context *ctx;
 	struct shim_time *time; /* time of the kernel as written; NULL: not known */
-	uint32_t sm;                  /* the device's compute capability; 90 for 9.0 */
+	uint32_t sm;            /* the device's compute capability; 90 for 9.0 */
 	struct shim_seen seen;
 	const _Atomic int *stop; /* becomes nonzero when making it must be given up */
 };

@@ -252,7 +252,8 @@ int shim_variant_is_compared(const struct shim_variant *v)
 
 int shim_variant_compares(struct shim_variant *v)
 {
-	return !shim_variant_is_compared(v) && v->cost.launches < SHIM_COMPARED && v->cost.launches++ % 2;
+	return !shim_variant_is_compared(v) && v->cost.launches < SHIM_COMPARED &&
+	       v->cost.launches++ % 2;
 }
 
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
