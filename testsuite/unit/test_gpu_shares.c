@@ -31,6 +31,31 @@ static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
 	return has_turn(c) != 0;
 }
 
+/* Who lowers its priority and takes it back has no more of the GPU than who does not. */
+static void changing_priorities_gains_nothing(void **unused)
+{
+	uint64_t left_a = 1, left_b = 1;
+	struct client *a, *b;
+	unsigned had[2] = { 0 };
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	a = join(1, 5);
+	b = join(2, 5);
+	a->gpu_client->p.shares = 25;
+	b->gpu_client->p.shares = 75;
+	for (int i = 0; i < 4000; i++) {
+		had[0] += (unsigned)keep_busy(a, &left_a, MS);
+		had[1] += (unsigned)keep_busy(b, &left_b, MS);
+		for (int priority = 4; i % 5 == 0 && priority <= 5; priority++)
+			gs_gpu_client_priority(a->gpu_client, priority, 5, now);
+		grant(MS);
+	}
+	assert_in_range(had[1], 3500, 4000);
+	assert_in_range(had[0], 0, 2300);
+	all_leave(a, b);
+}
+
 static void shares_hold_back_who_is_ahead(void **unused)
 {
 	struct client *a, *b;
@@ -193,6 +218,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shares_hold_back_who_is_ahead),
+		cmocka_unit_test(changing_priorities_gains_nothing),
 		cmocka_unit_test(equals_are_not_held_back),
 		cmocka_unit_test(mps_has_short_and_long_ones_take_turns),
 		cmocka_unit_test(mps_sees_launches_that_untracked),

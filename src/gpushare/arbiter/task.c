@@ -71,8 +71,8 @@ void gs_gpu_task_prioritise(struct gs_gpu_client *t, uint64_t now)
 
 	if (t->told.priority == priority)
 		return;
+	gs_usage_regroup(t, now);
 	t->told.priority = priority;
-	t->holder_state.joined = 0;
 	if (!t->gpu->o.sched.by_priority) {
 		gs_sched_set_priority(t->gpu->sched, t->p.id, priority, now);
 		return;

@@ -113,6 +113,16 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	return last;
 }
 
+void gs_usage_regroup(struct gs_gpu_client *t, uint64_t now)
+{
+	const struct gs_gpu_client *last = gs_usage_least(t->gpu, t, now);
+	double lead = last ? gs_usage_lead(t, last) : 0;
+
+	if (t->holder_state.joined)
+		t->holder_state.lead_ns = lead > 0 ? lead : 0;
+	t->holder_state.joined = 0;
+}
+
 /* A client that comes, or comes back after a pause, starts level with its equals: it has not
  * waited. */
 static void join_account(const struct gs_gpu *gpu, uint64_t now)
@@ -124,13 +134,15 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 
 		if (t->stopped ||
 		    (!t->found.live && t->pauses.ended_ns && now - t->pauses.ended_ns > FORGET_NS))
-			t->holder_state.joined = 0;
+			t->holder_state.lead_ns = t->holder_state.joined = 0;
 		if (!t->task || t->holder_state.joined)
 			continue;
 		last = gs_usage_least(gpu, t, now);
 		if (last)
 			t->holder_state.used_ns =
-				last->holder_state.used_ns * shares_of(t) / shares_of(last);
+				last->holder_state.used_ns * shares_of(t) / shares_of(last) +
+				t->holder_state.lead_ns;
+		t->holder_state.lead_ns = 0;
 		t->holder_state.joined = 1;
 	}
 }

@@ -32,6 +32,11 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
  * part, ns. Below 0: it has had less. */
 double gs_usage_lead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
 
+/* The client's priority changes now. It begins level with its new equals, but for its lead over the
+ * old ones, which it keeps: by changing its priority to and fro it must not escape being held back.
+ */
+void gs_usage_regroup(struct gs_gpu_client *client, uint64_t now);
+
 /* Of the equals of `of` (itself included) that have something to do, or had a moment ago: the one
  * that is furthest behind. NULL: there is none. */
 struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
