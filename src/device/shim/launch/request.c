@@ -68,6 +68,9 @@ static int is_short(const struct shim_session *s, const struct shim_request *r)
 	return ps && ps < most;
 }
 
+/* Longer kernels are not compared with their variants. */
+#define COMPARED_MOST_NS (20 * GS_NS_PER_MS)
+
 /* Stands for a number of blocks: keep the original. */
 #define KEPT 0xffff
 
@@ -178,12 +181,14 @@ static int is_equipped(struct shim_launch *l)
 }
 
 /* A kernel that is launched as written stays on the GPU until it ends. So only where nobody more
- * urgent waits, or comes every now and then. */
-static int may_compare(const struct shim_session *s)
+ * urgent waits, or comes every now and then, and who comes after all does not wait long. */
+static int may_compare(const struct shim_session *s, const struct shim_request *r)
 {
 	uint32_t contended = gs_page_load(s->page->contended);
+	uint64_t ns = r->time->tpt_ps * r->tasks / 1000;
 
-	return contended != GS_CONTENDED && contended != GS_CONTENDED_QUEUE;
+	return contended != GS_CONTENDED && contended != GS_CONTENDED_QUEUE && ns &&
+	       ns < COMPARED_MOST_NS;
 }
 
 /*
@@ -199,7 +204,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
-	if (why == PTX_REASON_NONE && l->watch.sampled && may_compare(s) &&
+	if (why == PTX_REASON_NONE && l->watch.sampled && may_compare(s, r) &&
 	    shim_variant_compares(v))
 		why = PTX_REASON_COMPARED;
 	if (why == PTX_REASON_NONE)
