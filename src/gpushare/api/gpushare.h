@@ -24,7 +24,8 @@ enum gpushare_result {
 			       */
 	GPUSHARE_REFUSED, /* only root may raise a priority above its job's; the job's is in force
 			   */
-	GPUSHARE_INVALID  /* no such priority; a region ended that was not begun; NULL */
+	/* no such priority; a region ended that was not begun; NULL; too many streams */
+	GPUSHARE_INVALID
 };
 
 #define GPUSHARE_PRIORITY_MAX 1000
@@ -36,7 +37,7 @@ struct gpushare_report {
 	uint32_t job_id, step_id;
 	uint32_t gpu;          /* index of the GPU on this node */
 	uint32_t shares;       /* of 100 */
-	uint32_t priority;     /* of this process's kernels now */
+	uint32_t priority;     /* of this process now, without those of threads and streams */
 	uint32_t job_priority; /* the most that anybody but root can set */
 	uint32_t pad;
 	uint64_t memory_reserved, memory_used; /* bytes of device memory */
@@ -83,32 +84,32 @@ static inline int gpushare_reset_priority(void)
 }
 
 /*
- * Priority of what the calling thread launches from now on, in whichever stream.
- * Of the launches of a process that wait or run the most urgent one counts, for all of
- * them.  What is above the job's priority counts as that, but for root.
+ * Set the priority of what the calling thread launches from now on, in whichever
+ * stream.  While launches of a process wait or run, the process has the priority of the
+ * most urgent one.  A priority above the job's counts as the job's, except for root.
  */
 static inline int gpushare_set_thread_priority(int priority)
 {
 	GPUSHARE_CALL_(gpushare_shim_set_thread_priority, (int), (priority));
 }
 
-/* The calling thread's launches have the process's priority again. */
+/* Let the calling thread's launches have the process's priority again. */
 static inline int gpushare_reset_thread_priority(void)
 {
 	GPUSHARE_CALL_(gpushare_shim_reset_thread_priority, (void), ());
 }
 
 /*
- * The same for what is launched into a stream (a CUstream or cudaStream_t) from now
- * on, by whichever thread; it comes before the thread's.  GPUSHARE_INVALID also if
- * more than GPUSHARE_STREAM_PRIORITIES_MAX streams would have one.
+ * Set the priority of what any thread launches from now on into a stream (a CUstream or
+ * cudaStream_t).  It counts instead of the thread's.  GPUSHARE_INVALID also if
+ * GPUSHARE_STREAM_PRIORITIES_MAX other streams have one already.
  */
 static inline int gpushare_set_stream_priority(void *stream, int priority)
 {
 	GPUSHARE_CALL_(gpushare_shim_set_stream_priority, (void *, int), (stream, priority));
 }
 
-/* Launches into the stream have the thread's or the process's priority again. */
+/* Let launches into the stream have the thread's or the process's priority again. */
 static inline int gpushare_reset_stream_priority(void *stream)
 {
 	GPUSHARE_CALL_(gpushare_shim_reset_stream_priority, (void *), (stream));
