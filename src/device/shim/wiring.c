@@ -24,7 +24,7 @@
 
 static int session_begins(struct shim_session *s)
 {
-	/* It was requested before the driver was opened (base/real.c), and takes no time now. */
+	/* This takes no time, since base/real.c has registered before it opened the driver. */
 	shim_order_begin();
 	shim_launch_init(s->page);
 	return shim_agent_start(s);

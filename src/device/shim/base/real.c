@@ -190,9 +190,9 @@ static void *find_driver(char why[WHY_MAX])
 }
 
 /*
- * What order.c asks for when the session begins. It costs nothing while the process has one thread.
- * The driver starts threads, and after that the kernel waits until every processor has switched
- * tasks, which takes 10 ms and more.
+ * Registers for membarrier(2), as order.c does when the session begins. This costs nothing while
+ * the process has one thread. Once the driver has started threads, the kernel makes the caller
+ * wait until every processor has switched tasks, which takes 10 ms and more.
  */
 static void request_membarrier(void)
 {

@@ -229,8 +229,9 @@ static void say(const struct shim_copy *c, uint32_t chunks, enum going go)
 }
 
 /*
- * Under the rule: the run, and what it is of. The first of all copies holds nobody back, so the
- * GPU need not mark it, and nothing of it is asked.
+ * Makes a copy as the rule says, with a run in the page. Under GS_COPY_FIRST no other client
+ * copies, so nobody waits for this copy: the GPU need not mark it, and the driver is not asked
+ * about its stream and its memory.
  */
 static CUresult run(struct shim_session *s, struct shim_copy *c, enum gs_copy_rule rule,
 		    size_t chunk)

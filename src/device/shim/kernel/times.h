@@ -86,7 +86,7 @@ int shim_time_is_settled(const struct shim_time *t);
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
 			 uint32_t beside);
-/* Has the next launches timed, so many. */
+/* Has so many of the next launches timed. */
 void shim_time_again(struct shim_time *t, uint32_t launches);
 /* What is known belongs to another kernel: forgets it, so that the next few launches are timed. */
 void shim_time_forget(struct shim_time *t);

@@ -186,7 +186,8 @@ CUresult shim_launch(struct shim_request *r)
 		if (rc != CUDA_SUCCESS)
 			return rc;
 		/* A launch that makes local memory grow waits at the barrier, and the time slice
-		 * may be gone afterwards. A priority of its own is said by a slot. */
+		 * may be gone afterwards. A launch with a priority of its own needs a slot to say
+		 * it. */
 		if (r->priority == GS_PRIORITY_OF_CLIENT &&
 		    !shim_request_grows(c, k->local_bytes[0]) && !r->graph && !s->alone &&
 		    shim_may_go_untracked(s->page, r->time, r->tasks))

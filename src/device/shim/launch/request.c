@@ -68,7 +68,7 @@ static int is_short(const struct shim_session *s, const struct shim_request *r)
 	return ps && ps < most;
 }
 
-/* Longer kernels are not compared with their variants. */
+/* Kernels that take longer are not compared with their variants. */
 #define COMPARED_MOST_NS (20 * GS_NS_PER_MS)
 
 /* Stands for a number of blocks: keep the original. */
@@ -180,8 +180,11 @@ static int is_equipped(struct shim_launch *l)
 	return (is ? is : l->as.transform->equip(l->ctx, 1)) > 0;
 }
 
-/* A kernel that is launched as written stays on the GPU until it ends. So only where nobody more
- * urgent waits, or comes every now and then, and who comes after all does not wait long. */
+/*
+ * May the launch go out as written to compare the variant with it? It then stays on the GPU until
+ * it ends. So it may only if no client waits that is as urgent or more, if no more urgent one uses
+ * the GPU now and then, and if it is short, in case one comes nevertheless.
+ */
 static int may_compare(const struct shim_session *s, const struct shim_request *r)
 {
 	uint32_t contended = gs_page_load(s->page->contended);

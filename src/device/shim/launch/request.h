@@ -20,7 +20,7 @@ struct shim_request {
 	CUresult (*as_written)(const struct shim_request *r);
 	const void *own;
 	struct shim_time *time; /* what is known of the kernel's time with these block dimensions */
-	uint32_t priority;      /* its own, as in gs_priorities.of_slot[] */
+	uint32_t priority;      /* as in gs_priorities.of_slot[] */
 	uint64_t tasks; /* block-tasks, but at least the number of SMs, since fewer take as long */
 };
 

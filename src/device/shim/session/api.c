@@ -39,8 +39,8 @@ static int tell(struct shim_session *s, struct gs_msg_usage *usage)
 					  request.priority, usage);
 }
 
-/* Under lock: in a critical region no launch has a priority of its own. The daemon looks when it is
- * told of the region. */
+/* Under lock: tells the page whether the program is in a critical region, where priorities of
+ * launches do not count. The daemon reads it when it gets the priority request that follows. */
 static void say_critical(struct shim_session *s)
 {
 	gs_page_tell(s->page->priorities.overruled, request.critical != 0);

@@ -31,7 +31,7 @@ static CUstream handle(CUstream stream)
 	return stream ? stream : CU_STREAM_LEGACY;
 }
 
-/* Under lock: the stream's entry, or a free one; -1: there is none. */
+/* Under lock: the stream's entry, or a free one, or -1 if there is neither. */
 static int find(CUstream stream)
 {
 	int is = -1;
@@ -45,7 +45,7 @@ static int find(CUstream stream)
 	return is;
 }
 
-/* Returns 0, or -1: there are too many. */
+/* Returns 0, or -1 if no entry is free. */
 static int set_stream(CUstream stream, uint32_t priority)
 {
 	int i;
@@ -97,7 +97,7 @@ static int is_priority(int priority)
 	return priority >= 0 && priority <= GPUSHARE_PRIORITY_MAX;
 }
 
-/* It is remembered in any case: gpushared may answer later. */
+/* The result of a call whose priority has been noted. It counts even if gpushared answers later. */
 static int managed(void)
 {
 	struct shim_session *s = shim_session();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Priorities of single launches: those that a program sets for a thread or a stream through
- * gpushare.h. Each launch with a slot says its own in the page (gs_priorities); the daemon takes
- * the most urgent of those that wait or run.
+ * Priorities of single launches, which a program sets for a thread or a stream through gpushare.h.
+ * Each launch with a slot writes its priority into the page (gs_priorities). The client then has
+ * the priority of the most urgent of its launches that wait or run.
  */
 #ifndef GPUSHARE_SHIM_OWN_PRIORITY_H
 #define GPUSHARE_SHIM_OWN_PRIORITY_H
@@ -12,7 +12,7 @@
 /* What gs_priorities.of_slot[] has for a launch of the calling thread into this stream. */
 uint32_t shim_own_priority_late(CUstream stream);
 
-/* Only programs that have set one look for it. */
+/* The same, in a program that may never have set a priority. */
 static inline uint32_t shim_own_priority(CUstream stream)
 {
 	return SHIM_RARELY(shim_is_uncommon(SHIM_UNCOMMON_PRIORITIES)) ?
@@ -20,7 +20,7 @@ static inline uint32_t shim_own_priority(CUstream stream)
 		       GS_PRIORITY_OF_CLIENT;
 }
 
-/* Writes it into the page for the launch of that slot, which is in PREP. */
+/* Writes the priority into the page for the launch of that slot, which is in PREP. */
 static inline void shim_own_priority_say(struct gs_page *page, uint32_t slot, uint32_t priority)
 {
 	if (SHIM_RARELY(shim_is_uncommon(SHIM_UNCOMMON_PRIORITIES))) {
@@ -29,10 +29,10 @@ static inline void shim_own_priority_say(struct gs_page *page, uint32_t slot, ui
 	}
 }
 
-/* The program destroys the stream: a later one may get its handle. */
+/* Call before a stream is destroyed: it loses its priority, as a later one may get its handle. */
 void shim_own_priority_destroying(CUstream stream);
 
-/* In a forked child: the parent's streams are not its own. */
+/* Call in a forked child: it has none of its parent's streams, so no stream has a priority. */
 void shim_own_priority_forked(void);
 
 #endif

@@ -242,7 +242,7 @@ void shim_variants_unloaded(const void *module)
 
 /* ---- what they cost ------------------------------------------------------------------ */
 
-/* As many launches each way, at least, besides the variant's first. */
+/* At least so many launches each way count, besides the variant's first one. */
 #define COMPARED_LEAST 3
 
 int shim_variant_is_compared(const struct shim_variant *v)
@@ -260,7 +260,7 @@ void shim_variant_timed(struct shim_code *code, const struct shim_context *c, in
 			uint32_t dims, uint64_t ps)
 {
 	struct shim_variant *v = shim_variant_in(code, c);
-	/* The variant's first launch brings its code to the GPU. */
+	/* The variant's first launch does not count, as it brings its code to the GPU. */
 	uint32_t cold = !as_written, before;
 	_Atomic uint64_t *mean;
 	_Atomic uint32_t *n;

@@ -22,13 +22,13 @@ struct shim_layout {
 /*
  * Time per block-task of launches with the same block dimensions, as written and as the variant,
  * ps. The first launches after the variant is ready go out alternately as the variant and as
- * written, and only those count: earlier or later ones found the GPU at other clocks and its caches
- * with other things in them, which changes the time by more than the variant does.
+ * written, and only those count. Earlier or later launches may find the GPU at other clocks and
+ * other data in its caches, which changes their time by more than the variant does.
  */
 struct shim_cost {
 	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
 	_Atomic uint64_t written_ps, variant_ps; /* means */
-	_Atomic uint32_t writtens, variants;     /* of so many launches */
+	_Atomic uint32_t writtens, variants;     /* how many launches each mean is of */
 	_Atomic uint32_t launches;               /* launches that took part in the comparison */
 };
 
@@ -84,15 +84,14 @@ void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
  * variants of its kernels. */
 void shim_variants_unloaded(const void *module);
 
-/* At most so many launches, which must be timed, compare a new variant with the kernel as written.
- */
+/* At most so many launches take part in the comparison of a new variant; all must be timed. */
 #define SHIM_COMPARED 12
 
 /* Are both of the variant's times known? */
 int shim_variant_is_compared(const struct shim_variant *v);
 
-/* Is this timed launch one that is to go out as written, so that the variant can be compared?
- * To be asked only while nobody waits for the GPU. */
+/* Should this timed launch go out as written, to compare the variant with it? Each call counts as a
+ * launch of the comparison. Ask only where the launch may keep the GPU until it ends. */
 int shim_variant_compares(struct shim_variant *v);
 
 /* Notes that an undisturbed launch with these block dimensions took `ps` per block-task, as written
@@ -100,7 +99,7 @@ int shim_variant_compares(struct shim_variant *v);
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps);
 
-/* Is the variant worth launching? It is while the comparison has not ended. urgent: another client
+/* Is the variant worth launching? Until the comparison has ended it is. urgent: another client
  * waits for the GPU. */
 int shim_variant_pays(const struct shim_variant *v, int urgent);
 
