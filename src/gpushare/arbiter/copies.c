@@ -7,7 +7,7 @@
 
 /* Who has copied so shortly ago is about to copy again. */
 #define LATELY_NS (1 * GS_NS_PER_S)
-/* Who makes one copy after another makes the next one within this time. */
+/* A client that makes one copy after another begins the next one within this time. */
 #define BETWEEN_NS (10 * GS_NS_PER_MS)
 /* A copy that makes no progress for so long, although it may, waits for something else. */
 #define STALLED_NS (500 * GS_NS_PER_MS)

@@ -17,10 +17,10 @@ struct gs_gpu_client;
 uint64_t gs_copies_step(struct gs_gpu *gpu, uint64_t now);
 
 /*
- * Do copies of several clients want the same engine, or will they soon: is one under way, or was
- * just now, and has another client copied in that direction within the last second? The arbiter
- * that polls then sees the next copy of that client as it begins; one that sleeps would let the
- * copies that are under way go on for as long as it takes to wake.
+ * Do copies of several clients want the same engine, or will they soon? They do if a copy is under
+ * way, or was just now, and another client has copied in that direction within the last second. An
+ * arbiter that polls meanwhile sees that client's next copy as it begins. One that sleeps would
+ * let less urgent copies go on until it has woken.
  */
 int gs_copies_contend(const struct gs_gpu *gpu, uint64_t now);
 

@@ -214,7 +214,7 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, int32_t m
 	t->p.priority = priority;
 	t->p.priority_most = most;
 	gs_gpu_task_prioritise(t, now);
-	t->dirty = 1; /* whether launches have their own may have changed with it */
+	t->dirty = 1; /* the client may also have entered or left a critical region */
 }
 
 void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)

@@ -154,8 +154,8 @@ void gs_gpu_unpin(struct gs_gpu *gpu);
 /* Returns 1 once the pinned client has finished all that it had begun before it was pinned. */
 int gs_gpu_settled(const struct gs_gpu *gpu);
 
-/* Sets the client's priority, also of the task under way, and the most that single launches of it
- * may have. */
+/* Sets the client's priority, also of the task under way, and the highest priority that single
+ * launches of it may have. */
 void gs_gpu_client_priority(struct gs_gpu_client *client, int32_t priority, int32_t most,
 			    uint64_t now);
 

@@ -27,7 +27,7 @@ struct gs_late {
 /* What the scheduler was last told. */
 struct gs_task_told {
 	uint64_t nt, done, alone_ns; /* progress of the task */
-	int32_t priority;            /* that is in force (own_priority.h), also without a task */
+	int32_t priority; /* the one in force (own_priority.h), kept while there is no task */
 };
 
 /* What a client of a step with a deadline does on the GPU between two of its pauses (burst.h). */
@@ -80,8 +80,8 @@ struct gs_holder_state {
 	uint64_t told_ns;
 	uint64_t free_until; /* it is not held back again before */
 	double used_ns;      /* GPU time that it has had, ns */
-	/* by how much it was ahead of its equals when its priority changed; among its next equals
-	 * it begins with that */
+	/* by how much it was ahead of its equals when its priority changed; it begins among its
+	 * next equals with this lead */
 	double lead_ns;
 };
 

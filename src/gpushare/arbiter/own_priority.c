@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The priority of a client that is in force; see own_priority.h. */
+/* Which priority of a client is in force; see own_priority.h. */
 #include "gpushare/arbiter/own_priority.h"
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Of the launch of slot i. What is above the client's limit counts as the limit. */
+/* The priority of the launch in slot i. One above the client's limit counts as the limit. */
 static int32_t of_launch(const struct gs_gpu_client *t, unsigned i)
 {
 	uint32_t is = gs_page_load(t->p.page->priorities.of_slot[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which priority of a client is in force. A client has one at a time: that of the most urgent of
- * its launches that wait or run, of which some may say a priority of their own in the page
- * (gs_priorities), and the client's own while there is none.
+ * Which priority of a client is in force. A client has one priority at a time: that of the most
+ * urgent of its launches that wait or run, some of which may have a priority of their own in the
+ * page (gs_priorities). While no launch waits or runs, it is the client's priority.
  */
 #ifndef GPUSHARE_ARBITER_OWN_PRIORITY_H
 #define GPUSHARE_ARBITER_OWN_PRIORITY_H
@@ -11,7 +11,8 @@
 
 struct gs_gpu_client;
 
-/* The priority that the client should have, by its page and by what the last poll found live. */
+/* The priority that should be in force, by the page and by the launches that the last poll found.
+ */
 int32_t gs_own_priority(const struct gs_gpu_client *client);
 
 #endif

@@ -53,7 +53,7 @@ struct gs_gpu_client_params {
 	struct gs_step_usage *usage; /* of its step */
 	struct gs_kernel_map *kernels;
 	int32_t priority;
-	int32_t priority_most; /* of launches that have a priority of their own */
+	int32_t priority_most; /* the limit for launches with a priority of their own */
 	uint32_t class;        /* of its next tasks; index into the classes */
 	uint32_t shares;
 	/* it is evicted each time it has had the time slice this long, even if nobody waits; 0:

@@ -13,7 +13,7 @@ void gs_gpu_poll(struct gs_gpu_client *client, uint64_t now);
 /* Ends the client's task, if it has one. */
 void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
 
-/* Puts the priority in force that the client should have now (own_priority.h), also of its task. */
+/* Gives the client, and its task, the priority that should be in force now (own_priority.h). */
 void gs_gpu_task_prioritise(struct gs_gpu_client *client, uint64_t now);
 
 /* Ends the task of an idle holder whose gs_polling_grace() is over, if another client waits. */

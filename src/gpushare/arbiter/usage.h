@@ -32,9 +32,9 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
  * part, ns. Below 0: it has had less. */
 double gs_usage_lead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
 
-/* The client's priority changes now. It begins level with its new equals, but for its lead over the
- * old ones, which it keeps: by changing its priority to and fro it must not escape being held back.
- */
+/* Call when the client's priority changes. It begins level with its new equals, except that it
+ * keeps its lead over the old ones. Otherwise a client could escape being held back by changing its
+ * priority to and fro. */
 void gs_usage_regroup(struct gs_gpu_client *client, uint64_t now);
 
 /* Of the equals of `of` (itself included) that have something to do, or had a moment ago: the one

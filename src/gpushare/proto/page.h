@@ -121,8 +121,8 @@ enum gs_copy_rule {
 	GS_COPY_FREE, /* as without us */
 	GS_COPY_TELL, /* has a run, and has the daemon look: another client is copying */
 	GS_COPY_CUT,  /* the same; and a large one goes out in chunks, behind the copy barrier */
-	/* has the daemon look, and has a run while the call lasts: nobody is copying. To a client
-	 * of an earlier version it is TELL. */
+	/* has the daemon look, and has a run only while the call lasts: no client is copying. A
+	 * client of an earlier version takes it for TELL. */
 	GS_COPY_FIRST,
 };
 
@@ -163,14 +163,14 @@ struct gs_copies {
 };
 
 /*
- * Launches with a priority of their own (gpushare.h), written by the client: of_slot[] is 1 + that
- * priority, and GS_PRIORITY_OF_CLIENT for a launch that has none. It is of the launch in that slot
- * from when this leaves PREP. A page of an earlier version has none of this, as for the copies.
+ * Launches with a priority of their own (gpushare.h), written by the client. An entry of of_slot[]
+ * is 1 + that priority, or GS_PRIORITY_OF_CLIENT if the launch has none. It is valid from when the
+ * slot leaves PREP. As for the copies, a page of an earlier version does not have this.
  */
 #define GS_PRIORITY_OF_CLIENT 0u
 struct gs_priorities {
-	_Atomic uint32_t used;      /* 1: some launches may have one */
-	_Atomic uint32_t overruled; /* 1: none counts, since the client is in a critical region */
+	_Atomic uint32_t used;      /* 1: the program has set priorities of threads or streams */
+	_Atomic uint32_t overruled; /* 1: they do not count: the client is in a critical region */
 	_Atomic uint16_t of_slot[GS_PAGE_SLOTS];
 	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 8 -
 			 2 * GS_PAGE_SLOTS];

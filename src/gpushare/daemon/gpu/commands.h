@@ -45,8 +45,8 @@ void gs_command_expect(struct gs_arbiter *arbiter, struct gs_kernel_map *kernels
 void gs_command_untracked(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
 			  const struct gs_msg_untracked *told);
 
-/* Sets the client's priority, the most that single launches of it may have, and the class of its
- * next tasks. */
+/* Sets the client's priority, the highest priority that single launches of it may have, and the
+ * class of its next tasks. */
 void gs_command_priority(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int32_t priority,
 			 int32_t most, uint32_t class);
 

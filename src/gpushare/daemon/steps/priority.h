@@ -17,7 +17,7 @@ int gs_client_may_have(const struct gs_connection *conn, int32_t priority);
 /* The priority of a client's kernels: its step's, or what it requested as far as it may. */
 int32_t gs_client_priority(const struct gs_connection *conn);
 
-/* The most that single launches of the client may have. */
+/* The highest priority that single launches of the client may have. */
 int32_t gs_client_priority_most(const struct gs_connection *conn);
 
 /* Sets the administrator's priority for all steps of the job, later ones included. Returns how many
