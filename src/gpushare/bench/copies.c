@@ -2,8 +2,8 @@
 /*
  * gpushare-bench copies: a program with a small copy every few milliseconds at high priority
  * beside one with large copies back to back at low: how late the small ones get, and how much of
- * what they leave the large ones get.  Copies alone, of many sizes (copies_alone.c): what they keep
- * of the driver's speed.  And what the call of a small one costs more on the host.
+ * what they leave the large ones get.  Then copies alone, of many sizes (copies_alone.c): what they
+ * keep of the speed without gpushare.  Then how much longer the call of a small one takes.
  */
 #define _GNU_SOURCE
 #include "gpushare/bench/copies.h"
@@ -357,9 +357,9 @@ const struct bench_verb bench_verb_copies = {
 		"      --every MS        one is due so often (default 5)\n"
 		"      --count N         so many of them (default 400)\n"
 		"      --large SIZE      the large copy (default 512M)\n"
-		"      --largest SIZE    alone, pinned, of 4K and 16 times that and so on up to this\n"
+		"      --largest SIZE    copies alone are of 4K, 16 times that and so on up to this\n"
 		"                        (default 4G, and a quarter of the GPU's memory at most)\n"
-		"      --pairs N         alone, so many pairs of programs, one without gpushare and\n"
-		"                        one with it, take turns (default 6)\n",
+		"      --pairs N         pairs of programs that copy alone in turns, one without\n"
+		"                        gpushare and one with it (default 6)\n",
 	.run = run,
 };

@@ -6,7 +6,7 @@
 #include "gpushare/bench/bench.h"
 #include "gpushare/bench/measure.h"
 
-/* So many pairs of programs copy alone at most. */
+/* At most so many pairs of programs copy alone. */
 #define BENCH_COPIES_PAIRS_MAX 16
 #define BENCH_COPIES_RUN_S 500
 #define BENCH_COPIES_START_NS (30 * GS_NS_PER_MS)
@@ -36,7 +36,7 @@ struct bench_copies_row {
 	double gib_s, kept, added_ns;    /* kept: of the driver's, or of what the small ones left */
 };
 
-/* A row of which nothing is measured yet. */
+/* A row whose figures are all NAN. */
 struct bench_copies_row bench_copies_row(const char *measure, uint32_t kind, int back,
 					 const struct bench_copies_sharing *sharing,
 					 uint64_t bytes);
@@ -44,22 +44,22 @@ struct bench_copies_row bench_copies_row(const char *measure, uint32_t kind, int
 /* Print it, as a line of the table and of the CSV. */
 void bench_copies_print(const struct bench_copies *c, const struct bench_copies_row *row);
 
-/* Program i makes `count` copies of that kind (enum bench_copy) and size; period_ns 0: one after
- * the other. */
+/* Let program i make `count` copies of that kind (enum bench_copy) and size, one every period_ns,
+ * or without pause if that is 0. */
 void bench_copies_order(struct bench_workers *workers, uint32_t i, uint32_t kind, uint64_t bytes,
 			uint32_t count, uint64_t period_ns);
 
 /* How many copies of that slot have samples. */
 size_t bench_copies_samples(const struct bench_slot *slot);
 
-/* Fill in the quantiles of release to finish; the first copy, which warms up, is left out.  -1 with
- * the reason. */
+/* Fill in the quantiles of the time from release to finish. The first copy, which warms up, does
+ * not count.  -1 with the reason. */
 int bench_copies_lateness(const struct bench_slot *slot, struct bench_copies_row *row,
 			  struct gs_error *err);
 
 /*
- * Copies of pinned memory alone, by programs under that sharing and by programs without gpushare:
- * print what the former keep of the latter's speed.  -1 with the reason.
+ * Measure copies of pinned memory alone, by programs under that sharing and by programs without
+ * gpushare, and print what the former keep of the latter's speed.  -1 with the reason.
  */
 int bench_copies_alone(struct bench_copies *c, const struct bench_copies_sharing *sharing,
 		       struct gs_error *err);

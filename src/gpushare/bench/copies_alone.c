@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Copies alone: the same ones by a program without gpushare and by one under it, in short rounds.
- * One process differs from the next by some per cent, whatever drives it, so several pairs of
- * programs are started, and what counts is the median of the rounds' ratios.  In each round the
- * program under gpushare also copies past the shim: that tells within one process, where nothing
- * else differs, what the shim costs.
+ * Copies alone: a program without gpushare and one under it make the same copies in short rounds.
+ * The speeds of two processes differ by some per cent even if both run the same program, so several
+ * pairs of programs are started, and the median of the rounds' ratios counts.  In each round the
+ * program under gpushare also copies past the shim.  That shows what the shim costs within one
+ * process, where nothing else differs.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -14,20 +14,21 @@
 #include "gpushare/metrics/metrics.h"
 
 #define SIZES 6 /* 4 KiB to 4 GiB, in steps of 16 */
-/* Copies of one program in a round: for so long, and so many at least and at most. */
+/* How long one program copies in a round, and how many copies it makes at least and at most. */
 #define BATCH_NS (20 * GS_NS_PER_MS)
 #define BATCH_LEAST 4
 #define BATCH_MOST 4000
 #define WARM_UP 3
-/* Rounds of a pair with one size.  The memory of larger copies takes long to make: fewer pairs make
- * it, each once; that of the others is made anew for each round. */
+/* Rounds of a pair with one size.  Allocating the memory of large copies takes long, so fewer pairs
+ * do it, each only once.  For smaller copies it is allocated anew for each round. */
 #define ROUNDS 4
 #define LARGE_BYTES (UINT64_C(64) << 20)
 #define LARGE_ROUNDS 2
 #define LARGE_PAIRS 2
 #define ROUNDS_MAX (ROUNDS * BENCH_COPIES_PAIRS_MAX)
 
-/* Programs: what does nothing is there since gpushared does nothing to copies of an only client. */
+/* The programs of a pair.  IDLE is there since gpushared leaves the copies of an only client alone.
+ */
 enum { MANAGED, IDLE, NATIVE, PROGRAMS };
 static const struct bench_part parts[PROGRAMS] = {
 	{ .shares = 50, .priority = 10 },
@@ -38,7 +39,7 @@ static const struct bench_part parts[PROGRAMS] = {
 /* Who copies in a round. */
 enum side { BY_NATIVE, BY_MANAGED, PAST_SHIM, SIDES };
 
-/* The median of one copy in each round, ms. */
+/* The median time of a copy in each round, ms. */
 struct figures {
 	size_t rounds;
 	double ms[SIDES][ROUNDS_MAX];
@@ -73,7 +74,8 @@ static int by_side(struct bench_workers *w, enum side side, int back, uint64_t b
 	return copy(w, side == BY_NATIVE ? NATIVE : MANAGED, kind, bytes, count, ms, err);
 }
 
-/* Both programs make the memory at the same time; how many copies a batch has. */
+/* Lets both programs allocate the memory at the same time, and finds how many copies a round has.
+ */
 static int warm_up(struct bench_workers *w, uint64_t bytes, uint32_t *count, struct gs_error *err)
 {
 	struct bench_copies_row r;
@@ -91,7 +93,8 @@ static int warm_up(struct bench_workers *w, uint64_t bytes, uint32_t *count, str
 	return 0;
 }
 
-/* Rounds with one size in both directions; who was first is last the next time. */
+/* Does rounds with one size in both directions.  Who copies first in one round is last in the next.
+ */
 static int do_rounds(struct bench_workers *w, int size, uint32_t rounds, struct figures f[2],
 		     struct gs_error *err)
 {
@@ -116,7 +119,7 @@ static int do_rounds(struct bench_workers *w, int size, uint32_t rounds, struct 
 	return 0;
 }
 
-/* The pair's rounds with all sizes. */
+/* Does the pair's rounds with all sizes. */
 static int one_pair(const struct bench_copies *c, struct bench_workers *w, uint32_t pair,
 		    struct figures f[SIZES][2], struct gs_error *err)
 {
@@ -141,7 +144,7 @@ static double median(const double *values, size_t n)
 	return gs_quantile(copy_of, n, 0.5);
 }
 
-/* What the program under gpushare keeps of that side's speed. */
+/* Prints what the program under gpushare keeps of that side's speed. */
 static void tell(const struct bench_copies *c, struct bench_copies_row r, const struct figures *f,
 		 enum side of)
 {

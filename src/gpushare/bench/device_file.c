@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* By minor numbers and places on the bus; see device_file.h. */
+/* Finds it by minor numbers and places on the bus; see device_file.h. */
 #include "gpushare/bench/device_file.h"
 
 #include <stdio.h>

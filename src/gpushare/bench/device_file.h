@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The device file of GPU n as nvidia-smi counts, by the places on the bus. 0: it cannot be told. */
+/* Write the device file of GPU n, as nvidia-smi counts by the places on the bus, into `file`.
+ * Returns 1, or 0 if it is not known. */
 int bench_device_file(uint32_t n, char *file, size_t room);
 
 #endif

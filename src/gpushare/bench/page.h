@@ -49,8 +49,8 @@ enum bench_call {
 	BENCH_CALL_COPY,   /* cuMemcpyHtoDAsync of 4 bytes */
 };
 
-/* What BENCH_COPY copies; or'ed: BENCH_COPY_BACK: from the device; BENCH_COPY_PAST: past gpushare's
- * shim. */
+/* What BENCH_COPY copies. May be or'ed with BENCH_COPY_BACK, from the device, and BENCH_COPY_PAST,
+ * past gpushare's shim. */
 enum bench_copy {
 	BENCH_COPY_PINNED,
 	BENCH_COPY_PAGEABLE,
@@ -87,8 +87,8 @@ struct bench_work {
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
 	uint32_t call;       /* enum bench_call, or enum bench_copy */
-	uint64_t bytes;      /* of each of a frame's two copies, of pinned memory; 0: it has none */
-	uint32_t kernels;    /* of a frame, one behind the other; may be 0 */
+	uint64_t bytes;      /* of each of a frame's two copies of pinned memory; 0: it has none */
+	uint32_t kernels;    /* of a frame, one after the other; may be 0 */
 	uint32_t launches;   /* at most; 0: until `stop` */
 	uint64_t release_ns; /* of the first launch; 0: at once */
 	uint64_t period_ns;  /* between releases; 0: when the one before has finished */

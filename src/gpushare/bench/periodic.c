@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * gpushare-bench periodic: GPES's case study (sections III and VI). A program has a frame every
- * few milliseconds: a copy to the device, a kernel, a copy back. Beside it others work without
- * pause. How punctual are the frames under each way of sharing, and how much is left to the others?
+ * few milliseconds: a copy to the device, a kernel and a copy back. Others work beside it without
+ * pause. It measures how punctual the frames are under each way of sharing, and how much of their
+ * speed the others keep.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -16,7 +17,7 @@
 
 #define RUN_S 500
 #define START_NS (30 * GS_NS_PER_MS)
-/* So long a low program is timed alone, and so often at least and at most. */
+/* How long a low program is timed alone, and how many frames it has then at least and at most. */
 #define ALONE_NS (500 * GS_NS_PER_MS)
 #define ALONE_LEAST 3
 #define ALONE_MOST 1000
@@ -44,7 +45,8 @@ static struct periodic_frame low_frame(const struct periodic *p, int kind)
 	return f;
 }
 
-/* `count` frames, 0: until it is told to stop; period_ns 0: without pause. */
+/* Lets program i do `count` frames, or frames until it is told to stop if that is 0; one every
+ * period_ns, or without pause if that is 0. */
 static void order(const struct periodic *p, struct bench_workers *w, uint32_t i,
 		  struct periodic_frame f, uint32_t count, uint64_t period_ns)
 {
@@ -60,7 +62,7 @@ static void order(const struct periodic *p, struct bench_workers *w, uint32_t i,
 	bench_workers_order(w, i, BENCH_FRAMES);
 }
 
-/* Program i does a few frames that do not count. */
+/* Lets program i do a few frames that do not count. */
 static int warm_up(const struct periodic *p, struct bench_workers *w, uint32_t i,
 		   struct periodic_frame f, struct gs_error *err)
 {
@@ -165,7 +167,8 @@ static int time_low(struct periodic *p, struct bench_workers *w, int kind, struc
 	return periodic_usual_speed(s, &p->low_alone[kind], err);
 }
 
-/* The frames alone, under the driver; what they take is the median. */
+/* Times the frames alone, under the driver. The occupying time is their median response, so the
+ * first judgement finds that and the second one uses it. */
 static int time_frames(struct periodic *p, struct bench_workers *w, struct periodic_row *r,
 		       struct gs_error *err)
 {
@@ -182,7 +185,7 @@ static int time_frames(struct periodic *p, struct bench_workers *w, struct perio
 	return 0;
 }
 
-/* The device, and what each program takes alone without gpushare. */
+/* Calibrates the device, and times each program alone without gpushare. */
 static int measure_alone(struct periodic *p, struct periodic_row *r, struct gs_error *err)
 {
 	static const struct bench_way driver = { BENCH_DRIVER, "driver" };
@@ -202,7 +205,7 @@ static int measure_alone(struct periodic *p, struct periodic_row *r, struct gs_e
 	return rc;
 }
 
-/* The frames' copies go first, unless the command line says whose do. */
+/* Lets the frames' copies go first, unless the command line has a CopyPolicy. */
 static int set_copy_policy(struct bench_stage *stage, struct gs_error *err)
 {
 	static const char line[] = "CopyPolicy=priority";
@@ -307,17 +310,18 @@ const struct bench_verb bench_verb_periodic = {
 	.words = "A frame every period at high priority beside work without pause (GPES)",
 	.help = BENCH_WAYS_HELP(
 		"frs,edf") "      --every MS        a frame is due so often (default 50)\n"
-			   "      --deadline MS     and to have ended so long after (default: --every)\n"
-			   "      --copy SIZE       of its copies to the GPU and back; 0: none (default\n"
-			   "                        64M)\n"
-			   "      --kernel MS       its kernel (default 7.5)\n"
-			   "      --count N         so many frames (default 100)\n"
+			   "      --deadline MS     a frame must end so long after it is due (default:\n"
+			   "                        --every)\n"
+			   "      --copy SIZE       of a frame's copies to the GPU and back; 0: it has none\n"
+			   "                        (default 64M)\n"
+			   "      --kernel MS       length of a frame's kernel (default 7.5)\n"
+			   "      --count N         number of frames (default 100)\n"
 			   "      --low LIST        the low programs: kernels, short, copies, both\n"
 			   "                        (default: all)\n"
-			   "      --low-programs N  so many at once (default 1)\n"
-			   "      --low-kernel MS   their kernel (default 100)\n"
-			   "      --low-short MS    a kernel of short (default 1)\n"
-			   "      --low-copy SIZE   of their copies (default 256M)\n"
+			   "      --low-programs N  how many of a kind run at once (default 1)\n"
+			   "      --low-kernel MS   length of their long kernels (default 100)\n"
+			   "      --low-short MS    length of a kernel of short (default 1)\n"
+			   "      --low-copy SIZE   size of their copies (default 256M)\n"
 			   "      --task MS         length of a block-task (default 50us)\n",
 	.run = run,
 };

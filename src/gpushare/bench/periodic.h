@@ -8,7 +8,8 @@
 #include "gpushare/metrics/timing.h"
 
 #define PERIODIC_KINDS 4 /* of low programs */
-/* Frames that are not counted, while variants are made and a copy that began whole ends. */
+/* So many frames do not count: variants are made meanwhile, and a large copy may still be under way
+ * that began before it would have gone out in chunks. */
 #define PERIODIC_WARM_UP 5
 
 /* What a frame is, be it of the periodic program or of a low one. */
@@ -43,27 +44,28 @@ struct periodic_row {
 };
 
 /*
- * What the row says of the frames that a program has done. Those of the warm-up do not count, but
- * the jitter of the first that does is by the end of the last of them.
+ * Fill in what the row says of the frames that a program has done. Those of the warm-up do not
+ * count, but the jitter of the first frame that does is measured from the end of their last one.
  */
 void periodic_judge(const struct periodic *periodic, const struct bench_slot *slot,
 		    struct periodic_row *row);
 
-/* Frames per ns that a low program ended between two moments, by the first and the last of them. */
+/* The low program's speed between two moments, in frames per ns, by the first and the last frame
+ * that ended in between. */
 double periodic_speed(const struct bench_slot *slot, uint64_t from_ns, uint64_t to_ns);
 
-/* The same by the median distance of the ends, so that what stops the machine once does not count;
- * of two frames at least.  -1 with the reason. */
+/* The low program's speed by the median time between two ends, so that a single pause of the
+ * machine does not count. It takes two frames at least.  -1 with the reason. */
 int periodic_usual_speed(const struct bench_slot *slot, double *speed, struct gs_error *err);
 
-/* The row's 99th percentile by that under time slicing. NAN: not measured, or time slicing has 0.
+/* The row's 99th percentile divided by that under time slicing. NAN if that is 0 or not measured.
  */
 double periodic_ratio(const struct periodic_row *row, enum gs_timing_figure figure);
 
-/* The first lines of the table and of the CSV. */
+/* Print the first lines of the table and of the CSV. */
 void periodic_head(const struct periodic *periodic);
 
-/* A line of both. */
+/* Print a line of both. */
 void periodic_print(const struct periodic *periodic, const struct periodic_row *row);
 
 #endif

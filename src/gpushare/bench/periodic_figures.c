@@ -45,7 +45,7 @@ double periodic_speed(const struct bench_slot *s, uint64_t from_ns, uint64_t to_
 		last = end;
 		n++;
 	}
-	/* Of so few that no two ended in between only their number is known. */
+	/* Fewer than two ends have no distance, so only their number can be used. */
 	return n < 2 ? (double)n / (double)(to_ns - from_ns) :
 		       (double)(n - 1) / (double)(last - first);
 }

@@ -291,7 +291,7 @@ static void set_environment(struct environment *e, struct bench_stage *stage,
 
 #define ARGS_MAX 48
 
-/* A further option of gpusharectl run, unless its value is 0; the new number of words. */
+/* Adds an option of gpusharectl run, unless its value is 0. Returns the new number of words. */
 static size_t add_option(char *argv[], size_t n, char *option, uint64_t value, const char *unit,
 			 char text[24])
 {

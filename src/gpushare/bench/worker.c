@@ -49,7 +49,7 @@ static int prepare(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
-/* Copy in, compute, copy back, all in one stream. */
+/* Enqueues a copy to the device, the kernels and a copy back, all in one stream. */
 static int enqueue_frame(struct worker *w, struct gs_error *err)
 {
 	const struct bench_work *work = &w->slot->work;
@@ -109,8 +109,8 @@ static int make_room(struct worker *w, struct gs_error *err)
 }
 
 /*
- * A late launch does not delay the ones after it: each is due at its own time. What should have
- * begun meanwhile is left out, but no frame is: their lateness adds up.
+ * A late launch does not delay the ones after it: each is due at its own time. Launches that should
+ * have begun meanwhile are left out. Frames are not, so their lateness adds up.
  */
 static uint64_t next_release(const struct bench_slot *s, uint64_t release_ns)
 {
@@ -142,7 +142,8 @@ static int run(struct worker *w, struct gs_error *err)
 	return 0;
 }
 
-/* Past the shim, too, in memory that the program got through it. */
+/* Makes the copies, perhaps past the shim. Even then the program gets the memory through the shim.
+ */
 static int copies(struct worker *w, struct gs_error *err)
 {
 	const struct bench_driver *own = w->kernel.cu, *beneath;
