@@ -4,10 +4,10 @@
 
 usage: library_bars.py OUT-FOLDER
 Reads contexts-*.json and mps-*.json (gpusharectl kernels --json) and prints
-  * which part of the GPU time of long kernels with more than one wave can leave, by file, and the reasons of the rest (bar: 0.95);
-  * the cost of variants whose blocks take 20 us and more, as it was measured while they ran (1.005 in the mean, 1.03 at most);
-  * from the order to leave to gone, beyond one block: median and 99th percentile of each kernel (60 us, 150 us).
-Kernels that synchronise the grid, take part in programmatic dependent launch, or are in graphs do not count.
+  * for each file, how much of the GPU time of long kernels with more than one wave can leave (bar: 0.95), and why the rest cannot;
+  * the cost of variants whose blocks take 20 us and more, as it was measured while they ran (bars: 1.005 in the mean, 1.03 at most);
+  * for each kernel, the median and the 99th percentile of the time from the order to leave until it is gone, less that of one block (bars: 60 us, 150 us).
+Kernels that synchronise the grid, take part in programmatic dependent launch, or are in graphs do not count in the first of these.
 """
 import glob
 import json
@@ -22,7 +22,7 @@ APART = ("synchronises the whole grid", "programmatic dependent launch", "is a g
 def rows(path):
     with open(path, encoding="utf-8") as file:
         said = json.load(file)
-    # The daemon also knows the steps before this one, and of that beside it.
+    # The daemon also lists kernels of earlier steps and of the step beside this one. The last step with more than ten kernels is this one.
     of = {row["job"]: sum(other["job"] == row["job"] for other in said["kernels"]) for row in said["kernels"]}
     last = max((job for job in of if of[job] > 10), default=None)
     return [row for row in said["kernels"] if row["job"] == last]

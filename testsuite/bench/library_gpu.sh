@@ -6,7 +6,7 @@
 #   BUILD   the build tree (make all)
 # environment: RUNS=30 of each; PARTS="alone contexts cost mps"
 # Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
-# with RUNS=100. library_bars.py OUT-FOLDER then says which part of the time can leave, what variants cost, and how soon they are gone.
+# with RUNS=100. library_bars.py OUT-FOLDER then says how much of the GPU time can leave, what variants cost, and how soon they are gone.
 # Exit status 1: a result was wrong, or a part did not run.
 set -uo pipefail
 here=$(dirname "$(realpath "$0")") build=$(realpath "$1") out=$2 runs=${RUNS:-30}
@@ -51,7 +51,7 @@ if part contexts; then
 		under "$ms" "contexts-$ms" "contexts-$ms.json"
 	done
 fi
-# Variants are compared with the kernels as written where others use the GPU and nobody waits.
+# The shim compares variants with the kernels as written only while another program uses the GPU and does not wait for it.
 if part cost; then
 	: >"$tmp/on"
 	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 4G --shares 9 -- python3 -c "import os, time, torch

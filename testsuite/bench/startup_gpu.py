@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How long programs take from their start to their end with next to no work, natively and in a step under gpushare, caches empty.
+"""How long programs with next to no work take from their start to their end, natively and in a step under gpushare, with empty caches.
 
 usage: startup_gpu.py BUILD OUT.csv [--driver FILE] [--bin DIR] [--rounds N] [--limit S] [--only PROGRAM...]
   BUILD     the build tree (make all); as root
   --driver  the machine's libcuda.so.1 (default: the loader's, or one of the usual places); the emulated device's of BUILD for a trial
   --bin     compiled programs of testsuite/programs (run-all --compile-only; default: BUILD/testsuite/programs/bin)
-  --rounds  of each program, natively, natively with gpushare's number of connections, and under gpushare, in turns (2); whoever is first alternates
+  --rounds  how often each program runs natively, natively with gpushare's number of connections, and under gpushare (2); the order alternates
   --limit   after so many seconds no further round begins (400)
 Besides those of testsuite/programs: first results of PyTorch, JAX and CuPy, where they are installed.
-OUT.csv has a line for each run. Prints for each program that is slower, and for all of them, what the bars say: the median of the
-programs' ratios is 1.03 at most, and each program's is 1.2 or 0.3 s more at most. What a program writes must be the same both ways.
-Exit status 1: a bar does not hold, or a result is another one; 2: it failed.
+OUT.csv has a line for each run. Prints the eight largest ratios of the times under gpushare and natively, and whether the bars hold: the median of the
+ratios is 1.03 at most, and each program's is 1.2 at most, unless it takes at most 0.3 s more. A program must write the same both ways.
+Exit status 1: a bar does not hold, a program writes something else, or the measurement failed.
 """
 import argparse
 import ctypes
@@ -38,7 +38,7 @@ CACHES = {"CUDA_CACHE_PATH": "cuda", "GPUSHARE_CACHE": "gpushare", "CUPY_CACHE_D
 
 
 def serve():
-    """In a step, or outside of one: runs what it is told to, one program at a time, and says how long it took."""
+    """Runs the commands that it reads, one at a time, and answers how long each took. One such process is in a step, another one is not."""
     for line in sys.stdin:
         asked = json.loads(line)
         with tempfile.TemporaryDirectory() as caches:
@@ -96,7 +96,7 @@ class Daemon:
 
 
 def awake(options):
-    """Somebody has the GPU all the time: its first user waits for the driver to start it."""
+    """Keeps the GPU in use, since the first user of an unused GPU waits for the driver to start it."""
     if not options.emulated:
         driver = ctypes.CDLL(options.driver)
         if driver.cuInit(0) or driver.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0):
@@ -146,7 +146,7 @@ def conclude(rows):
             continue
         native, connections, managed = (ways[way] for way in WAYS)
         if native[0]["status"] == 77:
-            print("%-24s needs what this GPU has not" % name)
+            print("%-24s needs something that this GPU does not have" % name)
             continue
         more.append(min(row["s"] for row in connections) / min(row["s"] for row in native))
         if len({(row["status"], row["out"]) for row in native + managed}) > 1:
@@ -162,7 +162,7 @@ def conclude(rows):
         print("%-24s %7.3f s natively %7.3f s under gpushare: %.3f" % (name, *best, ratio))
     median = statistics.median(ratios.values())
     print("%d programs: median %.4f (%.2f at most), worst %.3f" % (len(ratios), median, MEDIAN, max(ratios.values())))
-    print("of that natively with CUDA_DEVICE_MAX_CONNECTIONS=%s: %.4f" % (CONNECTIONS, statistics.median(more)))
+    print("median natively with CUDA_DEVICE_MAX_CONNECTIONS=%s: %.4f" % (CONNECTIONS, statistics.median(more)))
     if median > MEDIAN:
         bad.append("the median is above %.2f" % MEDIAN)
     print("\n".join(bad) if bad else "good")
@@ -183,7 +183,7 @@ def main():
     options.emulated = "/emu/" in options.driver
     if not os.path.exists(options.driver):
         sys.exit("startup_gpu.py: no driver")
-    # That a program has its own driver's folder in LD_LIBRARY_PATH is as in a job without gpushare.
+    # A job without gpushare may have the driver's folder in LD_LIBRARY_PATH, too.
     libraries = [os.path.dirname(options.driver), os.environ.get("LD_LIBRARY_PATH", "")]
     if options.emulated:
         libraries.insert(1, options.build + "/src/device/cudart/.libs")

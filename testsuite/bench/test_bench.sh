@@ -35,12 +35,12 @@ check "copies" bench copies --kind pinned --small 256K --large 16M --largest 1M 
 check "copies' figures" columns copies 'len(rows) == 2 * 2 * 2 * 3 + 3 * (2 + 1) and all(x["alone_p50_ms"] > 0 and 0 < x["p50_ms"] <= x["p99_ms"] and x["kept"] > 0 for x in rows if x["measure"] == "beside")'
 check "copies alone: of 4 KiB, 64 KiB and 1 MiB by programs in turns, and through the shim and past it" columns copies '{(x["measure"], x["bytes"]) for x in rows if x["direction"] == "to-host"} >= {(m, float(4096 * 16 ** i)) for m in ("alone", "within") for i in range(3)} and all(0.5 < x["kept"] < 2 and abs(x["gib_s"] * x["p50_ms"] / 1e3 * 2 ** 30 / x["bytes"] - 1) < 0.1 for x in rows if x["measure"] in ("alone", "within"))'
 check "a small copy waits less beside large ones with CopyPolicy=priority" columns copies 'sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "priority") < sum(x["p50_ms"] for x in rows if x["measure"] == "beside" and x["sharing"] == "no")'
-# A low program's copy takes 80 ms, and is all before another one in its direction under time slicing.
+# A low program's copy takes 80 ms, and under time slicing another copy in that direction waits for all of it.
 export GPUSHARE_EMU_COPY_MIB_S=200
 check "periodic" bench periodic --task 1 --every 60 --kernel 3 --copy 1M --deadline 30 --count "$(usual_or_long 8 40)" --low kernels,copies --low-kernel 40 --low-copy 16M --conf CopyChunk=1M
 check "periodic's figures" columns periodic '[(x["low"], x["isolation"], x["policy"]) for x in rows] == [("-", "none", "alone")] + [(low, i, p) for i, p in (("none", "driver"), ("contexts", "frs"), ("contexts", "edf")) for low in ("kernels", "copies")] and r["frames"] == rows[0]["frames"] >= 8 and 0 < r["response_p50_ms"] <= r["response_p99_ms"] and r["jitter_p50_ms"] <= r["jitter_p99_ms"] <= r["jitter_max_ms"] + 0.001 and (r["low"] == "-") == (r["low_kept"] == "") and (r["low"] == "-" or r["low_kept"] > 0)'
 check "time slicing is what the others are divided by" columns periodic 'r["policy"] != "driver" or r["jitter_ratio"] == 1 == r["pending_ratio"]'
-# Under edf only the deadline says who goes first, the copies as well.
+# Under edf only the deadline says who goes first, for copies as well.
 check "beside copies a frame waits less under either policy than under time slicing" columns periodic 'r["low"] != "copies" or r["policy"] == "driver" or 2 * r["pending_p50_ms"] < [x for x in rows if x["low"] == "copies" and x["policy"] == "driver"][0]["pending_p50_ms"]'
 unset GPUSHARE_EMU_COPY_MIB_S
 check "frames that take longer than their period" bench periodic --task 1 --every 0.5 --kernel 10 --copy 0 --count 10 --low short --low-kernel 8 --low-short 4 --policy edf --isolation contexts --conf CopyPolicy=no --keep

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Row D1: 992 clients of eight users connect at once, each in a process of its own; the limits of one user hold; a hundred connections come and go.
 # After the third trial it has the memory that it needs for that, and for a while the reports of steps that are over come to it.
-# environment: D1_SECONDS=5, how long the 99th percentile may take
+# environment: D1_SECONDS=5, the most that the 99th percentile may be
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 row D1 s "the 99th percentile of 992 registrations at once" "$@"

@@ -9,7 +9,7 @@ few() { # SCRIPT N
 	t 120 env TMPDIR="$TMP" "$SRC/testsuite/campaign/$1" "$2" 1 | tee "$TMP/last" && grep -E '^row=[A-H][0-9]+ n=[1-9][0-9]* failures=0 ' "$TMP/last"
 }
 check "malformed configurations change nothing (C4)" few c4_malformed.sh 24
-# How soon is the campaign's to say: here other tests have the processors, too.
+# Only the campaign judges how soon: here other tests use the processors, too.
 export D1_SECONDS=60
 check "a thousand clients, and a user more (D1)" few d1_many_clients.sh 1
 check "anything in a client's page (E4)" few e4_page.sh 20000000

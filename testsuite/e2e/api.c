@@ -2,8 +2,8 @@
 /*
  * api WORD...: a program that uses gpushare.h, one word after the other.
  *   set=N reset begin end   the call of that name; prints its result
- *   thread=N treset         the same of the thread's priority, the only one
- *   stream=N sreset         the same of a stream's, in which all kernels run from then on
+ *   thread=N treset         the same for the priority of the program's only thread
+ *   stream=N sreset         the same for that of a stream, in which all kernels run from then on
  *   report                  prints the figures
  *   run=MS                  one kernel of about that length; prints when it began and ended
  *   wait=FILE               until that file is there

@@ -72,7 +72,7 @@ prepared() { # CUDA_MODULE_LOADING CONNECTIONS [VARIABLE=VALUE...]
 connections=$(sed -n 's/^#define SHIM_CONNECTIONS_N //p' "$SRC/src/device/shim/base/shim.h")
 check "under a daemon the driver has the shim's number of connections, and loads as the program says" \
 	prepared LAZY "$connections" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000
-check "by then the process has what the kernel makes wait once there are several threads" grep -qx 'driver: membarrier works' "$TMP/out"
+check "by then the process is registered for membarrier" grep -qx 'driver: membarrier works' "$TMP/out"
 check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
 check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
 check "there, too" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090

@@ -49,7 +49,7 @@ struct gs_slot *active(void);
 void finish_all(void);
 /* Called by whoever has unlocked a mutex, where lock_watch.c is linked; NULL: nothing is. */
 extern void (*_Atomic lock_watch_unlocked)(void);
-/* The kernel's variants are compared with it no longer: every launch that may be one is one. */
+/* Ends the comparison of the kernel's variants: each launch that may be a variant is one. */
 void not_compared(CUfunction f);
 /* The daemon's doorbell. */
 void ring(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What gpushare-bench periodic makes of what its programs saw, of samples written by hand. */
+/* The figures of gpushare-bench periodic, made of samples that are written by hand. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static const struct periodic periodic = {
 };
 static struct bench_slot slot;
 
-/* A frame of so many ms from its due time; frames of the warm-up are all late. */
+/* Frames that end so many ms after they are due. Those of the warm-up are all late. */
 static void give(const uint64_t *response_ms)
 {
 	memset(&slot, 0, sizeof(slot));
@@ -55,7 +55,7 @@ static void test_figures(void **state)
 	assert_int_equal(r.missed, 1);
 	assert_true(is(r.is[GS_TIMING_RESPONSE].p50_ms, 10));
 	assert_true(is(r.is[GS_TIMING_RESPONSE].p99_ms, 30));
-	/* Quicker than alone is no wait, either. */
+	/* A frame that takes less than alone has not waited. */
 	assert_true(is(r.is[GS_TIMING_PENDING].p50_ms, 0));
 	assert_true(is(r.is[GS_TIMING_PENDING].p99_ms, 20));
 	assert_true(is(r.is[GS_TIMING_TARDINESS].p99_ms, 15));
@@ -64,7 +64,7 @@ static void test_figures(void **state)
 	assert_true(is(r.is[GS_TIMING_JITTER].max_ms, 21));
 }
 
-/* Frames of 60 ms every 50 ms, one behind the other. */
+/* Frames that take 60 ms and are due every 50 ms, one after the other. */
 static void test_lateness_adds_up(void **state)
 {
 	static const uint64_t ms[] = { 60, 70, 80, 90 };
@@ -89,7 +89,7 @@ static void test_speed(void **state)
 	give(none);
 	for (uint64_t i = 0; i < FRAMES; i++)
 		slot.sample[i].finish_ns = BEGAN + i * 100 * MS;
-	/* Of the ends at 100, 200, 300 and 400 ms three frames were done between the outer ones. */
+	/* From the end at 100 ms to that at 400 ms three frames were done. */
 	assert_true(
 		is(periodic_speed(&slot, BEGAN + 50 * MS, BEGAN + 450 * MS) * (double)MS, 0.01));
 	assert_true(is(periodic_speed(&slot, 0, UINT64_MAX) * (double)MS, 0.01));

@@ -83,8 +83,8 @@ static void who_is_alone_is_free(void **state)
 	all_leave(low);
 }
 
-/* Nobody copies: the first one says so; one that does alone is free, and who comes is to tell; two
- * in one direction cut. */
+/* While nobody copies, all have the rule FIRST. One that copies alone has FREE, and the others have
+ * TELL. Two that copy in one direction have CUT. */
 static void rules_follow_what_they_do(void **state)
 {
 	(void)state;
@@ -127,7 +127,7 @@ static void the_barrier_closes_while_the_urgent_one_copies(void **state)
 	assert_true(is_open(low, UP) && is_open(high, UP));
 	assert_int_equal(low->usage.copied[UP].waited_ns, 4 * MS);
 	assert_int_equal(high->usage.copied[UP].waited_ns, 0);
-	/* The urgent one will copy again, and that is to be seen at once while there is a copy
+	/* The urgent one will copy again, which the arbiter must see at once while there is a copy
 	 * to hold back. */
 	assert_true(gs_gpu_wants_polling(gpu, now));
 	grant(2000 * MS);

@@ -11,7 +11,7 @@
 
 #include "gpu_rig.h"
 
-/* a holds nothing back; b is its neighbour. */
+/* The client whose launches have priorities of their own, and another one. */
 static struct client *a, *b;
 
 static void begin_two(int by_priority, int32_t as, int32_t bs)
@@ -73,7 +73,7 @@ static void an_urgent_stream(void **unused)
 	an_urgent_launch_overtakes(1);
 }
 
-/* A thread with low launches in an urgent process: they hold nobody, others of the process do. */
+/* Launches of low priority in an urgent process keep nobody waiting; its other launches do. */
 static void a_low_thread(void **unused)
 {
 	(void)unused;
@@ -135,7 +135,7 @@ static void a_critical_region_is_above_it(void **unused)
 	all_leave(a, b);
 }
 
-/* What a slot says is of the launch in it. */
+/* A slot's priority counts only while its launch waits or runs. */
 static void a_launch_that_is_over_counts_for_nothing(void **unused)
 {
 	(void)unused;

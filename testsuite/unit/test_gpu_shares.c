@@ -31,7 +31,8 @@ static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
 	return has_turn(c) != 0;
 }
 
-/* Who lowers its priority and takes it back has no more of the GPU than who does not. */
+/* A client that lowers its priority and takes it back gets no more of the GPU than one that does
+ * not. */
 static void changing_priorities_gains_nothing(void **unused)
 {
 	uint64_t left_a = 1, left_b = 1;

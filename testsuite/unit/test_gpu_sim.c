@@ -24,7 +24,7 @@
 
 #define PROGRAMS 9
 /* A decision that falls a microsecond later turns a round of frs or frsp about: fewer leave the
- * DNTT to chance (doc/measurements). Other policies need a quarter. */
+ * DNTT to chance (doc/measurements). Other policies need a quarter of them. */
 #define ROUNDS 400
 #define GAPS 32768
 #define NEVER UINT64_MAX

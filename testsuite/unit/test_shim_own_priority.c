@@ -70,7 +70,7 @@ static void without_any_nothing_is_said(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 8; i++)
-		said_in(STREAM); /* what is counted at first is by then */
+		said_in(STREAM); /* the first few may need a slot */
 	assert_int_equal(said_in(STREAM), UNTRACKED);
 	assert_int_equal(page->priorities.used, 0);
 	assert_false(shim_is_uncommon(SHIM_UNCOMMON_PRIORITIES));
@@ -119,7 +119,7 @@ static void a_streams_comes_before_the_threads(void **state)
 	gpushare_shim_reset_stream_priority(STREAM);
 }
 
-/* A launch that has none uses a slot in which one that had was before. */
+/* A launch without a priority of its own uses a slot that a launch with one has used before. */
 static void a_slot_says_it_of_its_launch_only(void **state)
 {
 	(void)state;
