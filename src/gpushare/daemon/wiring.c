@@ -50,7 +50,8 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 };
 
 static const struct gs_memory_relief relief = { gs_checkpoint_step, gs_checkpoint_why };
-static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed };
+static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed,
+						 NULL };
 
 void gs_wire(void)
 {
