@@ -205,7 +205,7 @@ sys.exit(len(json.load(sys.stdin)[0]["steps"]))'; }
 	check "scontrol resume" t 10 scontrol resume "$third"
 	check "and completes" reaches "$third" COMPLETED 30
 else
-	echo "# task_gpushare.so was not built: this Slurm asks no plugin before it suspends a job"
+	note "task_gpushare.so was not built: this Slurm asks no plugin before it suspends a job; slurm_suspend.sh has that"
 fi
 
 # --- Table 2 ---

@@ -23,7 +23,7 @@
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
 
-enum { WRITTEN = 1, REFUSED, HANGS, DIES, AWAY, KILLED, NOT_KILLED };
+enum { WRITTEN = 1, REFUSED, HANGS, DIES, AWAY, KILLED, NOT_KILLED, SUSPENDED, RUNNING, UNKNOWN };
 
 static struct gs_config config = { .report_to_slurm = 1,
 				   .slurm_conf = "/some/slurm.conf",
@@ -58,6 +58,13 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 			pause();
 		if (r.job_id == DIES)
 			_exit(1);
+		if (r.what == GS_SLURM_INQUIRE) {
+			a.suspended = r.job_id == SUSPENDED;
+			a.rc = r.job_id == UNKNOWN ? GS_SLURM_LATER : 0;
+			if (send(sock, &a, sizeof(a), 0) < 0)
+				return;
+			continue;
+		}
 		if (r.job_id == AWAY) {
 			slurmctld->asked++;
 			if (slurmctld->away > 0) {
@@ -71,7 +78,7 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 				return;
 			continue;
 		}
-		a.rc = r.kill != (r.job_id >= KILLED);
+		a.rc = (r.what != 0) != (r.job_id >= KILLED);
 		if (r.job_id == REFUSED || r.job_id == NOT_KILLED ||
 		    strcmp(r.text, "gpushare: x") != 0 ||
 		    strcmp(slurm_conf, "/some/slurm.conf") != 0) {
@@ -97,12 +104,26 @@ static void cannot_kill(struct gs_daemon *daemon, uint32_t job_id)
 	not_killed[nnot_killed++] = job_id;
 }
 
-static const struct gs_slurm_listeners listeners = { done, cannot_kill };
+static struct {
+	uint32_t ticket;
+	int is;
+} answered[8];
+static unsigned nanswered;
+
+static void suspended(struct gs_daemon *daemon, uint32_t ticket, int is)
+{
+	assert_ptr_equal(daemon, &d);
+	assert_true(nanswered < 8);
+	answered[nanswered].ticket = ticket;
+	answered[nanswered++].is = is;
+}
+
+static const struct gs_slurm_listeners listeners = { done, cannot_kill, suspended };
 
 static int setup(void **state)
 {
 	memset(&d, 0, sizeof(d));
-	ntold = nnot_killed = 0;
+	ntold = nnot_killed = nanswered = 0;
 	d.config = &config;
 	d.base = event_base_new();
 	gs_slurm_report_listen(&listeners);
@@ -161,6 +182,14 @@ static void test_answers(void **state)
 }
 
 /* Whom slurmctld does not kill, or nobody knows whether it did, loses its processes. */
+static void wait_ms(unsigned ms)
+{
+	uint64_t since = gs_clock_ns();
+
+	while (gs_clock_ns() - since < ms * GS_NS_PER_MS)
+		event_base_loop(d.base, EVLOOP_ONCE);
+}
+
 static void test_kill(void **state)
 {
 	(void)state;
@@ -173,6 +202,41 @@ static void test_kill(void **state)
 	until_told(3);
 	assert_int_equal(nnot_killed, 2);
 	assert_int_equal(not_killed[1], DIES);
+}
+
+static void test_asks(void **state)
+{
+	static const struct {
+		uint32_t job;
+		int is;
+	} jobs[] = { { SUSPENDED, 1 }, { RUNNING, 0 }, { UNKNOWN, -1 }, { DIES, -1 } };
+	const size_t n = sizeof(jobs) / sizeof(jobs[0]);
+
+	(void)state;
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t ticket = gs_slurm_report_inquire(d.slurm, jobs[i].job);
+
+		assert_true(ticket);
+		until_told(i + 1);
+		assert_int_equal(nanswered, i + 1);
+		assert_int_equal(answered[i].ticket, ticket);
+		assert_int_equal(answered[i].is, jobs[i].is);
+	}
+	assert_int_equal(nnot_killed, 0);
+}
+
+/* A report that waits for slurmctld stays when somebody asks about its job. */
+static void test_asking_keeps_a_report(void **state)
+{
+	(void)state;
+	memset(slurmctld, 0, sizeof(*slurmctld));
+	slurmctld->away = 1;
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: kept"));
+	until_told(1);
+	assert_true(gs_slurm_report_inquire(d.slurm, AWAY));
+	until_told(2);
+	wait_ms(1000);
+	assert_string_equal(slurmctld->taken, "gpushare: kept");
 }
 
 static void test_node(void **state)
@@ -225,14 +289,6 @@ static void test_a_dead_helper_is_replaced(void **state)
 	(void)state;
 	while (dies_and_is_replaced() >= AT_ONCE_NS)
 		assert_true(++i < TRIES);
-}
-
-static void wait_ms(unsigned ms)
-{
-	uint64_t since = gs_clock_ns();
-
-	while (gs_clock_ns() - since < ms * GS_NS_PER_MS)
-		event_base_loop(d.base, EVLOOP_ONCE);
 }
 
 /* Nobody waits for slurmctld to come back, but what it has not heard it is told then. */
@@ -290,6 +346,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_dead_helper_is_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_asking_keeps_a_report, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_it_is_sent_again_when_slurmctld_is_back, setup,
 						teardown),

@@ -19,6 +19,7 @@
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/proto/comment.h"
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/wake.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/step_line.h"
@@ -191,6 +192,83 @@ static void test_stopped(void **unused)
 	assert_int_equal(system(command), 0);
 }
 
+#define V1 "/slurm_n/uid_0/job_5/step_0"
+#define V2 "/system.slice/slurmstepd.scope/job_5/step_0/user"
+
+/* Which file of the freezer is found for these lines of /proc/<pid>/cgroup. */
+static void assert_found(const char *root, const char *lines, const char *expected)
+{
+	char text[512], file[256];
+
+	snprintf(text, sizeof(text), "%s", lines);
+	gs_wake_find(text, 5, root, file, sizeof(file));
+	assert_string_equal(file, expected);
+}
+
+static void test_what_froze(void **unused)
+{
+	char root[] = "/tmp/gscgroup.XXXXXX", command[64];
+
+	(void)unused;
+	assert_non_null(mkdtemp(root));
+	put_file(root, "/freezer" V1 "/freezer.self_freezing", "1\n");
+	put_file(root, V2 "/cgroup.freeze", "1\n");
+	put_file(root, V2 "/task_0/cgroup.freeze", "0\n");
+	assert_found(root, "6:freezer:" V1 "\n0::/\n", "/freezer" V1 "/freezer.state");
+	assert_found(root, "0::" V2 "/task_0\n", V2 "/cgroup.freeze");
+	assert_found(root, "0::" V2 "\n", V2 "/cgroup.freeze");
+	/* Not itself told to freeze, another job's, and above the job's. */
+	put_file(root, "/freezer" V1 "/freezer.self_freezing", "0\n");
+	put_file(root, V2 "/cgroup.freeze", "0\n");
+	put_file(root, "/system.slice/slurmstepd.scope/job_5/cgroup.freeze", "1\n");
+	put_file(root, "/system.slice/slurmstepd.scope/job_55/step_0/cgroup.freeze", "1\n");
+	assert_found(root, "6:freezer:" V1 "\n0::" V2 "/task_0\n", "");
+	assert_found(root, "0::/system.slice/slurmstepd.scope/job_55/step_0\n", "");
+	assert_found(root, "0::/\n", "");
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+static int has_state(pid_t pid, int stopped)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (gs_proc_stopped_by_signal(pid) == stopped)
+			return 1;
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void test_wakes_and_stops_again(void **unused)
+{
+	char root[] = "/tmp/gscgroup.XXXXXX";
+	struct gs_how_stopped how;
+	struct gs_error err;
+	pid_t child = fork();
+
+	(void)unused;
+	if (child == 0)
+		for (;;)
+			pause();
+	assert_non_null(mkdtemp(root));
+	assert_int_equal(gs_wake(child, 5, root, &how, &err), 0);
+	gs_stop_again(child, root, &how);
+	usleep(20000);
+	assert_false(gs_proc_stopped_by_signal(child)); /* as it was */
+	kill(child, SIGSTOP);
+	assert_true(has_state(child, 1));
+	assert_int_equal(gs_wake(child, 5, root, &how, &err), 0);
+	assert_true(has_state(child, 0));
+	gs_stop_again(0, root, &how); /* nobody */
+	gs_stop_again(child, root, &how);
+	assert_true(has_state(child, 1));
+	gs_wake_again(child, root, &how);
+	assert_true(has_state(child, 0));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	rmdir(root);
+}
+
 /* Always in the caller's room, who may use that without the answer. */
 static void test_names_of_steps(void **unused)
 {
@@ -216,10 +294,9 @@ static void test_names_of_steps(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names_of_steps),
-		cmocka_unit_test(test_state_lines),
-		cmocka_unit_test(test_proc_parse),
-		cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_names_of_steps), cmocka_unit_test(test_state_lines),
+		cmocka_unit_test(test_proc_parse),     cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_what_froze),     cmocka_unit_test(test_wakes_and_stops_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

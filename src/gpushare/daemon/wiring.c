@@ -7,6 +7,7 @@
 #include "gpushare/daemon/steps/saved_usage.h"
 #include "gpushare/daemon/session/clients.h"
 #include "gpushare/daemon/history/history.h"
+#include "gpushare/daemon/checkpoint/noticed.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
@@ -50,7 +51,21 @@ static gs_handler *const handlers[GS_MSG_COUNT] = {
 };
 
 static const struct gs_memory_relief relief = { gs_checkpoint_step, gs_checkpoint_why };
-static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed };
+static void told_suspended(struct gs_daemon *d, uint32_t ticket, int is)
+{
+	gs_noticed_answer(d, ticket,
+			  is < 0 ? GS_IS_UNKNOWN :
+			  is     ? GS_IS_SUSPENDED :
+				   GS_IS_NOT_SUSPENDED);
+}
+
+static uint32_t inquire_suspended(struct gs_daemon *d, uint32_t job_id)
+{
+	return d->slurm ? gs_slurm_report_inquire(d->slurm, job_id) : 0;
+}
+
+static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdue_not_killed,
+						 told_suspended };
 
 void gs_wire(void)
 {
@@ -75,6 +90,7 @@ void gs_wire(void)
 
 	gs_memory_set_relief(&relief);
 	gs_checkpoint_on_lost(gs_overdue_lost);
+	gs_noticed_set_inquire(inquire_suspended);
 	gs_slurm_report_listen(&slurm);
 	gs_history_listen(gs_query_answered);
 }

@@ -4,48 +4,16 @@
 #include "gpushare/daemon/base/dmem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "gpushare/daemon/base/below.h"
 
 #define SCOPE "slurmstepd.scope"
 #define FILE_MAX (GS_DMEM_PATH_MAX + 64)
-
-/* Below the root, and by no symbolic link: users may have folders there of their own. */
-static int open_below(const char *root, const char *file)
-{
-	struct open_how how = { .flags = O_WRONLY | O_CLOEXEC,
-				.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS };
-	int at = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, saved;
-
-	if (at < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, at, file + strspn(file, "/"), &how, sizeof(how));
-	saved = errno;
-	close(at);
-	errno = saved;
-	return fd;
-}
-
-/* Writes to an existing file, since the kernel makes these files. Returns 0; -1 with errno. */
-static int write_file(const char *root, const char *file, const char *text)
-{
-	int fd = open_below(root, file), saved;
-	ssize_t did;
-
-	if (fd < 0)
-		return -1;
-	did = write(fd, text, strlen(text));
-	saved = errno;
-	close(fd);
-	errno = saved;
-	return did == (ssize_t)strlen(text) ? 0 : -1;
-}
 
 int gs_dmem_region(const char *root, const char *pci, char *region, size_t size,
 		   struct gs_error *err)
@@ -137,7 +105,8 @@ static int enable(const char *root, const char *cgroup, struct gs_error *err)
 	for (const char *end = cgroup; end; end = strchr(end + 1, '/')) {
 		snprintf(path, sizeof(path), "%s%.*s/cgroup.subtree_control", root,
 			 (int)(end - cgroup), cgroup);
-		if (!has_word(path, "dmem") && write_file(root, path + strlen(root), "+dmem") < 0)
+		if (!has_word(path, "dmem") &&
+		    gs_write_below(root, path + strlen(root), "+dmem") < 0)
 			return gs_fail(err, "%s: %s", path, strerror(errno));
 	}
 	return 0;
@@ -155,7 +124,7 @@ int gs_dmem_limit(const char *root, const char *cgroup, const char *region, uint
 		snprintf(text, sizeof(text), "%s max", region);
 	else
 		snprintf(text, sizeof(text), "%s %" PRIu64, region, bytes);
-	if (write_file(root, path + strlen(root), text) < 0 &&
+	if (gs_write_below(root, path + strlen(root), text) < 0 &&
 	    !(errno == ENOENT && bytes == GS_DMEM_NO_LIMIT))
 		return gs_fail(err, "%s: %s", path, strerror(errno));
 	return 0;

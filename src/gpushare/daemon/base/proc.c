@@ -126,16 +126,25 @@ static int frozen(pid_t pid, const char *root)
 	return ret;
 }
 
-int gs_proc_stopped(pid_t pid, const char *root)
+/* The letter of its state (proc(5)); 0: there is no such process. */
+static char state_of(pid_t pid)
 {
 	char path[32], state[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	if (!find_line(path, "State:\t", state, sizeof(state)))
-		return 0;
-	if (state[0] == 'T' || state[0] == 't')
-		return 1;
-	return state[0] != 'R' && frozen(pid, root);
+	return find_line(path, "State:\t", state, sizeof(state)) ? state[0] : 0;
+}
+
+int gs_proc_stopped_by_signal(pid_t pid)
+{
+	return state_of(pid) == 'T';
+}
+
+int gs_proc_stopped(pid_t pid, const char *root)
+{
+	char state = state_of(pid);
+
+	return state == 'T' || state == 't' || (state && state != 'R' && frozen(pid, root));
 }
 
 int gs_proc_alive(pid_t pid, uint64_t start)

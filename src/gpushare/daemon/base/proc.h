@@ -39,5 +39,8 @@ int gs_proc_alive(pid_t pid, uint64_t start);
  */
 #define GS_CGROUP_ROOT "/sys/fs/cgroup"
 int gs_proc_stopped(pid_t pid, const char *root);
+/* Returns 1 if it got SIGSTOP, SIGTSTP or their like, whether its control group is frozen or not.
+ */
+int gs_proc_stopped_by_signal(pid_t pid);
 
 #endif

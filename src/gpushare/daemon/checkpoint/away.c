@@ -54,6 +54,11 @@ int gs_suspend_keeps(const struct gs_alloc *a)
 	return a->suspended && a->away && a->away->released && !a->away->queued;
 }
 
+int gs_suspend_settled(const struct gs_alloc *a)
+{
+	return a->suspended ? gs_suspend_keeps(a) : !a->away || a->away->released;
+}
+
 void gs_checkpoint_drop(struct gs_away_process *p)
 {
 	LIST_REMOVE(p, link);

@@ -20,6 +20,7 @@ struct gs_away_process {
 	struct gs_connection *conn; /* NULL: a client of an earlier daemon */
 	uint64_t settle_ns;         /* since when it has been finishing its kernels; ns */
 	int parked;
+	int stopped; /* as suspended.c saw it last */
 	/* the steps' moves (moves.h) include it, so they must include its return */
 	int counted;
 	int failed;        /* its return has failed, and that is logged */
@@ -56,6 +57,8 @@ uint64_t gs_checkpoint_on_host(const struct gs_daemon *d);
 
 /* Must its memory stay on the host until the job is resumed? */
 int gs_suspend_keeps(const struct gs_alloc *alloc);
+/* Is nothing of it being moved because of the suspension, in either direction? */
+int gs_suspend_settled(const struct gs_alloc *alloc);
 
 /* The processes whose memory may be on the host, for the state file. */
 extern const struct gs_state_part gs_checkpoint_part;

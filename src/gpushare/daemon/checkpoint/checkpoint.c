@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/checkpoint/idle.h"
+#include "gpushare/daemon/checkpoint/noticed.h"
 #include "gpushare/daemon/checkpoint/room.h"
 #include "gpushare/daemon/checkpoint/suspend.h"
 #include "gpushare/daemon/gpu/figures.h"
@@ -30,6 +31,7 @@ void gs_checkpoint_destroy(struct gs_checkpoint *t)
 {
 	if (!t)
 		return;
+	gs_noticed_end(t->d);
 	gs_checkpointer_abandon(t->checkpointer);
 	gs_event_free(t->timer);
 	free(t);
@@ -308,6 +310,7 @@ void gs_checkpoint_alloc_gone(struct gs_daemon *d, struct gs_alloc *a)
 	struct gs_checkpoint *t = d->checkpoint;
 	struct gs_away_process *p;
 
+	gs_noticed_forget(a);
 	if (!a->away)
 		return;
 	while ((p = LIST_FIRST(&a->away->processes)))

@@ -15,6 +15,7 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/checkpoint_core.h"
+#include "gpushare/daemon/checkpoint/noticed.h"
 
 /* A SUSPEND request that waits until the memory is on the host. */
 struct waiting {
@@ -45,12 +46,6 @@ static void forget(struct waiting *w)
 int gs_suspend_waits(const struct gs_connection *conn)
 {
 	return waiting_of(conn) != NULL;
-}
-
-/* Is nothing of the allocation being moved because of the suspension, in either direction? */
-static int settled(const struct gs_alloc *a)
-{
-	return a->suspended ? gs_suspend_keeps(a) : !a->away || a->away->released;
 }
 
 int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
@@ -122,6 +117,8 @@ int gs_suspend_step(struct gs_checkpoint *t)
 			gs_suspend_failed(d, a, "it would be more than MemoryPreemptHostLimit");
 		} else if (!a->away && gs_checkpointer_check(d->config, &err) < 0) {
 			gs_suspend_failed(d, a, err.text);
+		} else if (!a->away && gs_noticed_wake(d, a, &err) < 0) {
+			gs_suspend_failed(d, a, err.text);
 		} else if (!a->away) {
 			gs_log(GS_LOG_INFO,
 			       "%s: is suspended: its memory goes to the host: %" PRIu64
@@ -158,7 +155,7 @@ static int job_settled(const struct gs_daemon *d, uint32_t job_id)
 	const struct gs_step *s;
 
 	TAILQ_FOREACH (s, &d->steps, link)
-		if (s->info.job_id == job_id && !settled(s->alloc))
+		if (s->info.job_id == job_id && !gs_suspend_settled(s->alloc))
 			return 0;
 	return 1;
 }

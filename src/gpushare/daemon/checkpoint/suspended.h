@@ -3,7 +3,7 @@
  * Finds clients whose processes have been stopped. The daemon is not notified of that: slurmstepd
  * calls no plugin when a job is suspended. So a thread reads /proc, which now and then takes 5 to
  * 10 ms for eleven programs (H200). In the event loop, with the lock held, that delayed every
- * client.
+ * client. What it has found is told to the arbiters, and to noticed.h in the event loop.
  */
 #ifndef GPUSHARE_DAEMON_SUSPENDED_H
 #define GPUSHARE_DAEMON_SUSPENDED_H

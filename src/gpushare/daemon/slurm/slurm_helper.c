@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The process that writes AdminComment and Extra through libslurm: the only file that
- * knows libslurm.  It may block, and libslurm may end it: the daemon copes.
+ * The process that writes AdminComment and Extra through libslurm, and asks slurmctld about jobs:
+ * the only file that knows libslurm.  It may block, and libslurm may end it: the daemon copes.
  */
 #define _GNU_SOURCE
 #include "gpushare/proto/comment.h"
@@ -221,7 +221,7 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 
 	if (update(request, why, sizeof(why)) < 0)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written: %s", request->job_id, why);
-	if (request->kill == GS_SLURM_REQUEUE &&
+	if (request->what == GS_SLURM_REQUEUE &&
 	    gs_libslurm_requeue(request->job_id, 0) == SLURM_SUCCESS)
 		return 0;
 	if (name_of(request->job_id, name, sizeof(name)) == 0 &&
@@ -229,6 +229,22 @@ static int kill_job(const struct gs_slurm_request *request, char *reason, size_t
 		return 0;
 	snprintf(reason, size, "%s", slurm_strerror(errno));
 	return -1;
+}
+
+static int is_suspended(uint32_t job_id, uint32_t *is, char *reason, size_t size)
+{
+	const slurm_job_info_t *job;
+	job_info_msg_t *jobs = NULL;
+	int rc = 0;
+
+	if (gs_libslurm_load_job(&jobs, job_id, SHOW_ALL) != SLURM_SUCCESS ||
+	    !(job = record_of(jobs, job_id)))
+		rc = failed(reason, size, errno);
+	else
+		*is = (job->job_state & JOB_STATE_BASE) == JOB_SUSPENDED;
+	if (jobs)
+		slurm_free_job_info_msg(jobs);
+	return rc;
 }
 
 void gs_slurm_helper(int sock, const char *slurm_conf)
@@ -247,7 +263,10 @@ void gs_slurm_helper(int sock, const char *slurm_conf)
 		if (*request.node)
 			answer.rc = update_node(request.node, 0, request.text, answer.reason,
 						sizeof(answer.reason));
-		else if (request.kill)
+		else if (request.what == GS_SLURM_INQUIRE)
+			answer.rc = is_suspended(request.job_id, &answer.suspended, answer.reason,
+						 sizeof(answer.reason));
+		else if (request.what)
 			answer.rc = kill_job(&request, answer.reason, sizeof(answer.reason));
 		else
 			answer.rc = update(&request, answer.reason, sizeof(answer.reason));

@@ -34,8 +34,8 @@
 
 struct ticket {
 	uint32_t number, job_id; /* number 0: free */
-	int kill;
-	int told; /* the listener was called */
+	uint32_t what;           /* as in the request */
+	int told;                /* the listener was called */
 	uint64_t first_ns, sent_ns;
 	uint64_t again_ns; /* not 0: it is not with the helper, and is sent again then */
 	char text[GS_COMMENT_MAX];
@@ -67,12 +67,26 @@ static void done(struct gs_slurm_report *r, struct ticket *t)
 	}
 }
 
+static int is_kill(const struct ticket *t)
+{
+	return t->what == GS_SLURM_KILL || t->what == GS_SLURM_REQUEUE;
+}
+
+/* What was asked for is not known, or was not done. */
+static void failed(struct gs_slurm_report *r, const struct ticket *t)
+{
+	if (is_kill(t))
+		listeners->not_killed(r->d, t->job_id);
+	else if (t->what == GS_SLURM_INQUIRE)
+		listeners->suspended(r->d, t->number, -1);
+}
+
 /* A job's report waits for slurmctld to come back; a newer one takes its place. */
 static void send_later(struct ticket *t)
 {
 	uint64_t now = gs_clock_ns();
 
-	if (!t->job_id || t->kill || now - t->first_ns >= GIVE_UP_NS)
+	if (!t->job_id || t->what || now - t->first_ns >= GIVE_UP_NS)
 		t->number = 0;
 	else
 		t->again_ns = now + AGAIN_NS;
@@ -91,8 +105,7 @@ static void stop_helper(struct gs_slurm_report *r, int hung)
 	r->pid = 0;
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++)
 		if (t->number && !t->again_ns) {
-			if (t->kill)
-				listeners->not_killed(r->d, t->job_id);
+			failed(r, t);
 			done(r, t);
 			if (hung)
 				send_later(t);
@@ -107,7 +120,10 @@ static void warn_of(const struct gs_slurm_report *r, const struct ticket *t,
 {
 	if (!t->job_id && !r->node_failed)
 		gs_log(GS_LOG_WARN, "the node's Extra not written: %s", a->reason);
-	else if (t->kill)
+	else if (t->what == GS_SLURM_INQUIRE)
+		gs_log(GS_LOG_DEBUG, "job %u: whether it is suspended is not known: %s", t->job_id,
+		       a->reason);
+	else if (t->what)
 		gs_log(GS_LOG_WARN, "job %u: not killed: %s", t->job_id, a->reason);
 	else if (t->job_id && t->sent_ns == t->first_ns)
 		gs_log(GS_LOG_WARN, "job %u: AdminComment not written%s: %s", t->job_id,
@@ -137,8 +153,10 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 			warn_of(r, t, &a);
 		if (!t->job_id)
 			r->node_failed = a.rc != 0;
-		if (a.rc && t->kill)
-			listeners->not_killed(r->d, t->job_id);
+		if (a.rc)
+			failed(r, t);
+		else if (t->what == GS_SLURM_INQUIRE)
+			listeners->suspended(r->d, t->number, a.suspended != 0);
 		done(r, t);
 		if (a.rc == GS_SLURM_LATER)
 			send_later(t);
@@ -246,12 +264,12 @@ void gs_slurm_report_destroy(struct gs_slurm_report *r)
 
 /* One that is free, else the one that has waited longest for slurmctld; NULL: all are with the
  * helper. */
-static struct ticket *free_ticket(struct gs_slurm_report *r, uint32_t job_id)
+static struct ticket *free_ticket(struct gs_slurm_report *r, uint32_t job_id, int inquires)
 {
 	struct ticket *best = NULL;
 
 	for (struct ticket *t = r->ticket; t < r->ticket + TICKETS; t++) {
-		if (t->number && t->again_ns && job_id && t->job_id == job_id)
+		if (t->number && t->again_ns && job_id && t->job_id == job_id && !inquires)
 			t->number = 0; /* what it says is old now */
 		if (!t->number)
 			best = t;
@@ -267,7 +285,7 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 
 	if (!r->pid && start_helper(r) < 0)
 		return 0;
-	t = free_ticket(r, request->job_id);
+	t = free_ticket(r, request->job_id, request->what == GS_SLURM_INQUIRE);
 	if (!t)
 		return 0;
 	if (++r->next == 0)
@@ -277,16 +295,17 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 		return 0;
 	*t = (struct ticket) { .number = r->next,
 			       .job_id = request->job_id,
-			       .kill = request->kill != 0,
+			       .what = request->what,
 			       .first_ns = gs_clock_ns() };
 	t->sent_ns = t->first_ns;
 	memcpy(t->text, request->text, sizeof(t->text));
 	return r->next;
 }
 
-static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, int kill, const char *text)
+static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, uint32_t what,
+			   const char *text)
 {
-	struct gs_slurm_request request = { .job_id = job_id, .kill = (uint32_t)kill };
+	struct gs_slurm_request request = { .job_id = job_id, .what = what };
 
 	own_name(r, request.self, sizeof(request.self));
 	snprintf(request.text, sizeof(request.text), "%s", text);
@@ -306,6 +325,11 @@ uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const 
 uint32_t gs_slurm_report_requeue(struct gs_slurm_report *r, uint32_t job_id, const char *text)
 {
 	return send_about(r, job_id, GS_SLURM_REQUEUE, text);
+}
+
+uint32_t gs_slurm_report_inquire(struct gs_slurm_report *r, uint32_t job_id)
+{
+	return send_about(r, job_id, GS_SLURM_INQUIRE, "");
 }
 
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text)

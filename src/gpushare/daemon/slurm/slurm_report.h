@@ -18,6 +18,8 @@ struct gs_slurm_listeners {
 	void (*done)(struct gs_daemon *d,
 		     uint32_t ticket); /* that report is out, or never will be */
 	void (*not_killed)(struct gs_daemon *d, uint32_t job_id);
+	/* the answer to that question: 1, 0, or -1: slurmctld does not say */
+	void (*suspended)(struct gs_daemon *d, uint32_t ticket, int is);
 };
 /* At the daemon's start, before a report is created; the caller keeps them. */
 void gs_slurm_report_listen(const struct gs_slurm_listeners *listeners);
@@ -44,6 +46,10 @@ uint32_t gs_slurm_report_kill(struct gs_slurm_report *r, uint32_t job_id, const 
 /* As gs_slurm_report_kill(), but the job is requeued if it may be. */
 uint32_t gs_slurm_report_requeue(struct gs_slurm_report *r, uint32_t job_id, const char *text);
 
+/* Ask whether the job is suspended: the listeners' `suspended` is called.  Returns as
+ * gs_slurm_report_send. */
+uint32_t gs_slurm_report_inquire(struct gs_slurm_report *r, uint32_t job_id);
+
 /* The same for the Extra of this node (NodeName).  Nobody is told when it is out. */
 void gs_slurm_report_node(struct gs_slurm_report *r, const char *text);
 
@@ -58,10 +64,13 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 
 #define GS_SLURM_KILL 1
 #define GS_SLURM_REQUEUE 2
+#define GS_SLURM_INQUIRE 3
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
-	uint32_t kill; /* GS_SLURM_KILL: the job is to be killed, too; _REQUEUE: or requeued */
+	/* GS_SLURM_KILL: the job is to be killed, too; _REQUEUE: or requeued; _ASK: whether it is
+	 * suspended, and nothing else */
+	uint32_t what;
 	char self[64]; /* this node, in Slurm */
 	char node[64]; /* not empty: this node's Extra, not a job's AdminComment */
 	char text[GS_COMMENT_MAX];
@@ -70,6 +79,7 @@ struct gs_slurm_answer {
 	uint32_t ticket;
 	int32_t rc; /* 0: written; GS_SLURM_LATER: slurmctld may take it later; GS_SLURM_FAILED:
 		       never */
+	uint32_t suspended; /* GS_SLURM_INQUIRE: it is */
 	char reason[128];
 };
 

@@ -1,0 +1,203 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# SuspendMemory=checkpoint without task/gpushare, as on Slurm 24.11 and later, which ask no plugin: gpushared notices that a job is stopped, by
+# signals (proctrack/linuxproc) or by the freezer (proctrack/cgroup). slurm_memory.sh has it with the plugin.
+# Slurm names its cgroups by the node: a host name of this suite's own keeps them apart from any other Slurm's here.
+if [ -z "${GPUSHARE_SUSPEND_HOST:-}" ] && unshare --uts true 2>/dev/null; then
+	GPUSHARE_SUSPEND_HOST=gssu$$ exec unshare --uts sh -c 'hostname "$GPUSHARE_SUSPEND_HOST" && exec bash "$@"' sh "$0" "$@"
+fi
+. "${srcdir:-.}/testsuite/e2e/lib.sh"
+need_cluster
+need_built gpushared gpusharectl gpushare-mem testsuite/e2e/entries
+ENTRIES=$BUILD/testsuite/e2e/entries
+
+# keeps RESERVED WORD USED...: a job with a process for each USED (MiB), which have that memory until go WORD.
+keeps() {
+	local reserved=$1 word=$2 script='' n=0 used
+	shift 2
+	for used; do
+		n=$((n + 1))
+		script+="$ENTRIES keep $used $D/out/hold.$word.$n & "
+	done
+	submit --gres=gpushare:5 --gpushare-mem="$reserved"M --wrap "$script wait" 2>>"$TMP/submit.err"
+}
+all_have() { # WORD N
+	local n
+	for ((n = 1; n <= $2; n++)); do test -s "$D/out/hold.$1.$n" || return 1; done
+}
+has_it() { until_true 20 all_have "$1" "${2:-1}"; }
+go() { rm "$D/out/hold.$1".*; }
+out_has() { cat "$D/out/$1"; grep -qE -- "$2" "$D/out/$1"; }
+row_says() { # JOB FIELD PATTERN: of gpusharectl memory
+	local is
+	is=$(t 5 gpusharectl memory --json | python3 -c 'import json, sys
+print(next(str(s[sys.argv[2]]) for s in json.load(sys.stdin)[0]["steps"] if str(s["job"]) == sys.argv[1]))' "$1" "$2")
+	echo "$2: $is"
+	grep -qE -- "$3" <<<"$is"
+}
+no_steps() { t 5 gpusharectl memory --json | python3 -c 'import json, sys
+sys.exit(len(json.load(sys.stdin)[0]["steps"]))'; }
+clients_of() { sed -nE "s/.*job $1\.[a-z0-9]+ uid [0-9]+ pid ([0-9]+): .* on gpu 0.*/\1/p" "$LOG" | sort -u; }
+# stopped PID: by a signal, or frozen.
+stopped() {
+	grep -q '^State:.[T]' "/proc/$1/status" && return 0
+	local group
+	group=$(sed -n 's/^[0-9]*:freezer://p' "/proc/$1/cgroup")
+	[ -z "$group" ] || ! grep -q FROZEN "/sys/fs/cgroup/freezer$group/freezer.state" 2>/dev/null || return 0
+	group=$(sed -n 's/^0:://p' "/proc/$1/cgroup")
+	grep -qx 'frozen 1' "/sys/fs/cgroup$group/cgroup.events" 2>/dev/null
+}
+all_stopped() { local pid; for pid in $(clients_of "$1"); do stopped "$pid" || return 1; done; [ -n "$(clients_of "$1")" ]; }
+none_stopped() { local pid; for pid in $(clients_of "$1"); do ! stopped "$pid" || return 1; done; }
+# took JOB: ms between the moment at which gpushared saw it stopped and that at which its memory was on the host.
+took() {
+	python3 - "$LOG" "$1" <<-'END'
+	import datetime, re, sys
+	begun = None
+	for line in open(sys.argv[1]):
+	    at = re.match(r"(\S+) gpushared: info: .*job %s\.\S+ ?.*: (stopped; |[0-9]+ MiB are on the host)" % sys.argv[2], line)
+	    if at:
+	        when = datetime.datetime.fromisoformat(at.group(1))
+	        if at.group(2).startswith("stopped"):
+	            begun = begun or when
+	        else:
+	            print(round((when - begun).total_seconds() * 1000))
+	            begun = None
+	END
+}
+within() { local ms; ms=$(took "$1" | tail -n 1); echo "$ms ms"; [ -n "$ms" ] && [ "$ms" -lt 2000 ]; }
+restart_daemon() {
+	local pid
+	pid=$(cat "$D/run/gpushared.pid")
+	kill "$pid" && until_true 10 has_ended "$pid" && ${1:-true} && t 20 gpushared --config "$D/etc/gpushare.conf"
+}
+
+# Each move to the host begins so many seconds late: other things happen meanwhile.
+slow_moves() { echo "$1" >"$D/out/late"; }
+cat >"$TMP/slow_mem" <<-END
+	#!/bin/sh
+	[ "\$1" != checkpoint ] || sleep "\$(cat "\$LATE")"
+	exec "$BUILD/gpushare-mem" "\$@"
+END
+chmod 755 "$TMP/slow_mem"
+moves() { grep -cE "job $1\.batch: is suspended: its memory goes to the host" "$LOG"; }
+
+suspensions() { # NAME VARIABLE=VALUE...: the cluster's
+	local low other job pid
+	start_cluster "$1" "${@:2}" GPU_MEMORY=512M GPUSHARE_EXTRA="MemoryQueue=node
+SuspendMemory=checkpoint
+MemoryParameters=cycle=5ms,program=$TMP/slow_mem
+JobEnv=LATE=$TMP/$1/out/late
+JobEnv=GPUSHARE_EMU_MEMORY=560M
+JobEnv=GPUSHARE_EMU_SMS=2"
+	LOG=$D/log/gpushared.log
+	slow_moves 0
+	low=$(keeps 400 low 200 100)
+	check "$1: two processes of a job have its memory" has_it low 2
+	other=$(keeps 300 other 200)
+	check "another job waits for memory" until_true 10 row_says "$other" state waiting
+	check "scontrol suspend of the first" t 10 scontrol suspend "$low"
+	check "the other one gets the memory" has_it other
+	check "within 2 s of the stop" within "$low"
+	note "after $(took "$low" | tail -n 1) ms"
+	check "the first's is on the host" row_says "$low" state suspended
+	check "with none in use on the GPU" row_says "$low" used_mb '^0'
+	check "its processes are stopped again" until_true 10 all_stopped "$low"
+	check "Slurm has it suspended" in_state "$low" SUSPENDED
+	check "gpushared starts anew" restart_daemon
+	check "it is suspended for the new daemon, too" until_true 10 row_says "$low" state suspended
+	check "scontrol resume" t 10 scontrol resume "$low"
+	check "it waits for its memory, which the other one has" until_true 10 row_says "$low" state waiting
+	check "its processes go on" until_true 10 none_stopped "$low"
+	go other
+	check "it gets it back" until_true 20 row_says "$low" used_mb '^3[0-9][0-9]'
+	go low
+	for job in "$other" "$low"; do
+		check "job $job completes" reaches "$job" COMPLETED 30
+		check "with its memory as it was" out_has "$job" ' 0 words wrong'
+	done
+
+	: >"$D/out/more" && chmod 666 "$D/out/more"
+	low=$(submit --gres=gpushare:5 --gpushare-mem=100M --wrap "srun $ENTRIES compute $D/out/more")
+	computes() { t 5 gpusharectl report --json | python3 -c 'import json, sys
+sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job"]) == sys.argv[1]))' "$low"; }
+	check "a task of srun's has kernels on the GPU" until_true 30 computes
+	check "scontrol suspend" t 10 scontrol suspend "$low"
+	check "its memory leaves once they are over" until_true 20 row_says "$low" state suspended
+	check "and it is stopped" until_true 10 all_stopped "$low"
+	resume() { t 10 scontrol resume "$low" && until_true 10 in_state "$low" RUNNING && until_true 10 none_stopped "$low"; }
+	check "it is resumed while gpushared is not there" restart_daemon resume
+	check "its memory comes back all the same" until_true 20 row_says "$low" state admitted
+	rm "$D/out/more"
+	check "it goes on, and completes" reaches "$low" COMPLETED 30
+	check "with the right result" out_has "$low" ', 0 words wrong'
+
+	low=$(keeps 100 user 50)
+	check "one more has its memory" has_it user
+	pid=$(clients_of "$low")
+	kill -STOP "$pid"
+	check "its user stops its process" until_true 10 grep -qE "pid $pid: stopped" "$LOG"
+	asked() { [ "$(grep -c "job $low\.batch: is stopped; slurmctld has not suspended its job" "$LOG")" -ge 1 ]; }
+	check "which is no suspension" until_true 10 asked
+	check "it keeps its memory" row_says "$low" used_mb '^[5-9][0-9]'
+	check "and stays stopped" stopped "$pid"
+	kill -CONT "$pid"
+	check "and goes on as its user wants" until_true 10 grep -qE "pid $pid: goes on" "$LOG"
+	# Slurm stops them for good two seconds after it has begun.
+	slow_moves 2.5
+	check "it is suspended while the move takes longer than Slurm's own stop" t 10 scontrol suspend "$low"
+	check "its memory leaves all the same" until_true 10 row_says "$low" state suspended
+	check "and it is stopped" until_true 5 all_stopped "$low"
+	slow_moves 0
+	check "scontrol resume" t 10 scontrol resume "$low"
+	goes_on() { none_stopped "$low" && row_says "$low" used_mb '^[5-9][0-9]' && row_says "$low" state admitted; }
+	check "it goes on with its memory" until_true 20 goes_on
+	local i before
+	before=$(moves "$low")
+	slow_moves 1.5
+	t 10 scontrol suspend "$low"
+	has_begun() { [ "$(moves "$low")" -gt "$before" ]; }
+	check "its memory is about to leave again" until_true 10 has_begun
+	check "it is resumed meanwhile" t 10 scontrol resume "$low"
+	slow_moves 0
+	left() { [ "$(grep -cE "job $low\.batch: goes on with its memory" "$LOG")" -gt "$before" ]; }
+	check "its memory leaves, and comes back at once" until_true 10 left
+	check "it is not stopped again" until_true 20 goes_on
+	for i in 0.0 0.4 1.9 2.05 2.2 2.6; do
+		t 10 scontrol suspend "$low"
+		sleep $i
+		t 10 scontrol resume "$low" || { sleep 1; t 10 scontrol resume "$low"; }
+		sleep 0.3
+	done
+	check "resumed at any moment, it goes on with its memory" until_true 20 goes_on
+	go user
+	check "and completes" reaches "$low" COMPLETED 30
+	check "with its memory as it was" out_has "$low" ' 0 words wrong'
+
+	low=$(keeps 100 dead 50)
+	check "a job that is to be cancelled has its memory" has_it dead
+	t 10 scontrol suspend "$low"
+	check "its memory is on the host" until_true 10 row_says "$low" state suspended
+	check "scancel while it is suspended" t 10 scancel "$low"
+	check "leaves nothing" until_true 20 no_steps
+
+	printf 'MemoryPreemptHostLimit=1M\n' >>"$D/etc/gpushare.conf"
+	reload "$D/run/gpushared.pid" "$LOG"
+	low=$(keeps 100 stays 50)
+	check "one whose memory is more than MemoryPreemptHostLimit" has_it stays
+	t 10 scontrol suspend "$low"
+	check "is suspended with it" until_true 10 grep -E "job $low\.batch: is suspended and keeps its memory: .*MemoryPreemptHostLimit" "$LOG"
+	check "its processes stay stopped" until_true 5 all_stopped "$low"
+	t 10 scontrol resume "$low"
+	go stays
+	check "it is resumed, and completes" reaches "$low" COMPLETED 30
+	"$CLUSTER" "$D" stop >/dev/null
+}
+
+suspensions signals
+if [ -n "${GPUSHARE_SUSPEND_HOST:-}" ] && { [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -d /sys/fs/cgroup/freezer ]; }; then
+	suspensions frozen PROCTRACK=cgroup
+else
+	note "no proctrack/cgroup: no cgroups of version 2 or version 1's freezer, or no UTS namespace"
+fi
+finish
