@@ -152,6 +152,30 @@ static void a_launch_that_is_over_counts_for_nothing(void **unused)
 	all_leave(a, b);
 }
 
+/* What waits for less urgent work has a bound, however the urgent one's priority changes. */
+static void changes_keep_nobody_longer(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	int had = 0;
+
+	(void)unused;
+	o.sched.by_priority = 1;
+	o.sched.starvation_ns = 20 * MS;
+	begin_with(&o);
+	a = join(1, 9);
+	b = join(2, 5);
+	own(0, 9);
+	occupy(a, 1000);
+	launch(b, 0, 100, 1);
+	for (int i = 0; i < 1000 && !had; i++) {
+		own(0, 8 + i % 2);
+		grant(200 * US);
+		had = state(a, 0) == GS_K_TOEVICT;
+	}
+	assert_true(had);
+	all_leave(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_low_thread),
 		cmocka_unit_test(no_more_than_the_limit),
 		cmocka_unit_test(a_critical_region_is_above_it),
+		cmocka_unit_test(changes_keep_nobody_longer),
 		cmocka_unit_test(a_launch_that_is_over_counts_for_nothing),
 	};
 
