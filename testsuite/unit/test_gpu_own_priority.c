@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "sharing_rig.h"
 
 /* The client whose launches have priorities of their own, and another one. */
 static struct client *a, *b;
@@ -152,6 +153,79 @@ static void a_launch_that_is_over_counts_for_nothing(void **unused)
 	all_leave(a, b);
 }
 
+/* What waits for less urgent work has a bound, however the urgent one's priority changes. */
+static void changes_keep_nobody_longer(void **unused)
+{
+	struct gs_gpu_options o = options_of("piv");
+	int had = 0;
+
+	(void)unused;
+	o.sched.by_priority = 1;
+	o.sched.starvation_ns = 20 * MS;
+	begin_with(&o);
+	a = join(1, 9);
+	b = join(2, 5);
+	own(0, 9);
+	occupy(a, 1000);
+	launch(b, 0, 100, 1);
+	for (int i = 0; i < 1000 && !had; i++) {
+		own(0, 8 + i % 2);
+		grant(200 * US);
+		had = state(a, 0) == GS_K_TOEVICT;
+	}
+	assert_true(had);
+	all_leave(a, b);
+}
+
+/* Kernels of 2 ms, with pauses; 1: it ran. */
+static int run_now_and_then(struct client *c, unsigned *left)
+{
+	int ran;
+
+	agent(c);
+	ran = state(c, 0) == GS_K_RUNNING;
+	if (ran && --*left == 0)
+		finish(c, 0);
+	if (state(c, 0) == GS_K_DONE) {
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		*left = 5;
+	} else if (state(c, 0) == GS_K_PREP && --*left == 0) {
+		launch_leaving(c, 0, AS_IS, 0, 2 * MS);
+		*left = 2;
+	}
+	return ran;
+}
+
+/* Where kernels cannot leave an urgent process may launch beside them, but not with low priority:
+ * it does not find the way open from a pause, in which it has its own. */
+static void low_launches_run_beside_nobody(void **unused)
+{
+	uint64_t left_b = 1;
+	unsigned left_a = 1, beside = 0;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	a = join(1, 10);
+	b = join(2, 5);
+	own(0, 1);
+	for (int ms = 0; ms < 1000; ms++) {
+		int ran = run_now_and_then(a, &left_a);
+
+		/* a has its first launches alone */
+		if (ms >= 23)
+			work(b, &left_b, AS_IS, 20 * MS);
+		beside += ran && state(b, 0) == GS_K_RUNNING;
+		grant(MS);
+	}
+	assert_int_equal(beside, 0);
+	own(1, 9);
+	launch_leaving(a, 1, AS_IS, 0, 2 * MS);
+	grant(MS);
+	agent(a);
+	assert_true(state(a, 1) == GS_K_RUNNING && state(b, 0) == GS_K_RUNNING);
+	all_leave(a, b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +233,8 @@ int main(void)
 		cmocka_unit_test(a_low_thread),
 		cmocka_unit_test(no_more_than_the_limit),
 		cmocka_unit_test(a_critical_region_is_above_it),
+		cmocka_unit_test(low_launches_run_beside_nobody),
+		cmocka_unit_test(changes_keep_nobody_longer),
 		cmocka_unit_test(a_launch_that_is_over_counts_for_nothing),
 	};
 

@@ -31,15 +31,14 @@ static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
 	return has_turn(c) != 0;
 }
 
-/* A client that lowers its priority and takes it back gets no more of the GPU than one that does
- * not. */
-static void changing_priorities_gains_nothing(void **unused)
+/* A client that lowers its priority and takes it back so many us later gets no more of the GPU than
+ * one that does not. */
+static void changes_gain_nothing(uint64_t us)
 {
 	uint64_t left_a = 1, left_b = 1;
 	struct client *a, *b;
 	unsigned had[2] = { 0 };
 
-	(void)unused;
 	begin_sharing("frs", 0);
 	a = join(1, 5);
 	b = join(2, 5);
@@ -48,13 +47,23 @@ static void changing_priorities_gains_nothing(void **unused)
 	for (int i = 0; i < 4000; i++) {
 		had[0] += (unsigned)keep_busy(a, &left_a, MS);
 		had[1] += (unsigned)keep_busy(b, &left_b, MS);
-		for (int priority = 4; i % 5 == 0 && priority <= 5; priority++)
+		for (int priority = 4; i % 5 == 0 && priority <= 5; priority++) {
 			gs_gpu_client_priority(a->gpu_client, priority, 5, now);
+			if (us && priority == 4)
+				grant(us * US);
+		}
 		grant(MS);
 	}
 	assert_in_range(had[1], 3500, 4000);
 	assert_in_range(had[0], 0, 2300);
 	all_leave(a, b);
+}
+
+static void changing_priorities_gains_nothing(void **unused)
+{
+	(void)unused;
+	changes_gain_nothing(0);
+	changes_gain_nothing(10);
 }
 
 static void shares_hold_back_who_is_ahead(void **unused)

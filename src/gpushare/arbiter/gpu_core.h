@@ -80,8 +80,8 @@ struct gs_holder_state {
 	uint64_t told_ns;
 	uint64_t free_until; /* it is not held back again before */
 	double used_ns;      /* GPU time that it has had, ns */
-	/* by how much it was ahead of its equals when its priority changed; it begins among its
-	 * next equals with this lead */
+	/* by how much it was ahead of its equals when its priority changed, less what others have
+	 * caught up since; it begins among its next equals with this lead */
 	double lead_ns;
 };
 

@@ -213,6 +213,9 @@ static int may_launch(const struct gs_gpu_client *t, const struct gs_gpu_client 
 
 	if (t->stopped || t->bad.is || urgency < 0 || (!t->task && !gs_gpu_client_uses(t, now)))
 		return 0;
+	/* The next launch may be a less urgent one, so it has to ask. */
+	if (urgency > 0 && !t->found.live && gs_page_load(t->p.page->priorities.used))
+		return 0;
 	return urgency == 0 ? t->task && together : gs_holders_cannot_leave(of, now);
 }
 

@@ -75,23 +75,40 @@ static double weight(const struct gs_gpu_client *t, uint64_t now)
 		(gs_gpu_is_holder(t) && !t->holder_state.barred && gs_usage_is_busy(t, now)));
 }
 
-/* Divides the GPU time since the last call among the clients that had it. */
-static void charge(struct gs_gpu *gpu, uint64_t now)
-{
-	double all = 0, ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
-	struct gs_gpu_client *t;
-
-	gpu->accounted_ns = now;
-	LIST_FOREACH (t, &gpu->clients, link)
-		all += weight(t, now);
-	LIST_FOREACH (t, &gpu->clients, link)
-		if (all > 0)
-			t->holder_state.used_ns += ns * weight(t, now) / all;
-}
-
 static double shares_of(const struct gs_gpu_client *t)
 {
 	return t->p.shares ? t->p.shares : 1;
+}
+
+/* A client makes good for a lead that it had when its priority changed as others catch up. */
+static void make_good(struct gs_gpu_client *t, double others_ns, double others_shares)
+{
+	double *lead = &t->holder_state.lead_ns;
+
+	if (others_shares > 0 && t->holder_state.joined)
+		*lead -= others_ns * shares_of(t) / others_shares;
+	if (*lead < 0)
+		*lead = 0;
+}
+
+/* Divides the GPU time since the last call among the clients that had it. */
+static void charge(struct gs_gpu *gpu, uint64_t now)
+{
+	double all = 0, shares = 0,
+	       ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
+	struct gs_gpu_client *t;
+
+	gpu->accounted_ns = now;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		all += weight(t, now);
+		shares += weight(t, now) * shares_of(t);
+	}
+	LIST_FOREACH (t, &gpu->clients, link) {
+		double had = all > 0 ? ns * weight(t, now) / all : ns;
+
+		t->holder_state.used_ns += all > 0 ? had : 0;
+		make_good(t, ns - had, shares - weight(t, now) * shares_of(t));
+	}
 }
 
 double gs_usage_lead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
@@ -115,11 +132,15 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 
 void gs_usage_regroup(struct gs_gpu_client *t, uint64_t now)
 {
-	const struct gs_gpu_client *last = gs_usage_least(t->gpu, t, now);
-	double lead = last ? gs_usage_lead(t, last) : 0;
+	const struct gs_gpu_client *last;
+	double lead;
 
-	if (t->holder_state.joined)
-		t->holder_state.lead_ns = lead > 0 ? lead : 0;
+	charge(t->gpu, now);
+	last = gs_usage_least(t->gpu, t, now);
+	lead = last ? gs_usage_lead(t, last) : 0;
+	/* Where it had no equals, or others, it may still be ahead of those before them. */
+	if (t->holder_state.joined && lead > t->holder_state.lead_ns)
+		t->holder_state.lead_ns = lead;
 	t->holder_state.joined = 0;
 }
 
@@ -142,7 +163,6 @@ static void join_account(const struct gs_gpu *gpu, uint64_t now)
 			t->holder_state.used_ns =
 				last->holder_state.used_ns * shares_of(t) / shares_of(last) +
 				t->holder_state.lead_ns;
-		t->holder_state.lead_ns = 0;
 		t->holder_state.joined = 1;
 	}
 }

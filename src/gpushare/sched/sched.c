@@ -22,6 +22,9 @@ struct gs_sched {
 	uint8_t order[GS_SCHED_CLASSES_MAX]; /* numbers of classes, the first to be served first */
 	size_t count;
 	uint64_t now;
+	/* Which task last got the GPU, and since when no other one has had it, also if it went and
+	 * came back meanwhile, as it does when its priority, and so its class, changes. */
+	uint64_t last, last_since_ns;
 };
 
 static uint64_t advance(struct gs_sched *sched, uint64_t now)
@@ -373,6 +376,10 @@ void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 	had = rank < sched->count ? class_at(sched, rank) : NULL;
 	if (had && had != one)
 		gs_one_stopped(had, had->holder->id, sched->now);
+	if (sched->last != id) {
+		sched->last = id;
+		sched->last_since_ns = sched->now;
+	}
 	gs_one_started(one, id, sched->now);
 }
 
@@ -410,7 +417,7 @@ static void decide_free(struct gs_sched *sched, struct gs_decision *decision)
 static uint64_t others_want(const struct gs_sched *sched, size_t rank)
 {
 	const struct gs_one *one = class_at(sched, rank);
-	uint64_t due = GS_NO_LIMIT, slice = gs_later(one->holder->since_ns, gs_core_slice(one));
+	uint64_t due = GS_NO_LIMIT, slice = gs_later(sched->last_since_ns, gs_core_slice(one));
 
 	for (size_t i = 0; i < rank; i++)
 		if (gs_one_count(class_at(sched, i)))
