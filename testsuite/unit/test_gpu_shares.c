@@ -224,6 +224,35 @@ static void mps_waits_for_no_kernel_without_end(void **unused)
 	all_leave(a, b);
 }
 
+/* Which of two equals launches is no affair of the policy, so it is not blamed for wanting the
+ * other one. */
+static void mps_blames_no_policy_for_turns(void **unused)
+{
+	struct client *a, *b, *c;
+	struct gs_gpu_status is;
+	uint64_t left[3] = { 1, 1, 1 };
+
+	(void)unused;
+	begin_sharing("sjf", 1);
+	a = join(1, 5);
+	b = join(2, 5);
+	c = join(3, 5);
+	for (int i = 0; i < 1000; i++) {
+		/* The end of its task is the last news for as long as the others' kernels run. */
+		if (i < 20)
+			keep_busy(c, &left[2], 20 * MS);
+		else if (i == 20 && state(c, 0) == GS_K_RUNNING)
+			finish(c, 0);
+		keep_busy(a, &left[0], 3000 * MS);
+		keep_busy(b, &left[1], 4000 * MS);
+		for (int part = 0; part < 10; part++)
+			grant(MS / 10);
+	}
+	gs_gpu_status(gpu, &is);
+	assert_int_equal(is.faults, 0);
+	all_leave(a, b, c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,6 +262,7 @@ int main(void)
 		cmocka_unit_test(mps_has_short_and_long_ones_take_turns),
 		cmocka_unit_test(mps_sees_launches_that_untracked),
 		cmocka_unit_test(mps_times_unknown_kernels_alone),
+		cmocka_unit_test(mps_blames_no_policy_for_turns),
 		cmocka_unit_test(mps_waits_for_no_kernel_without_end),
 	};
 

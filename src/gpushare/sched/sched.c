@@ -25,6 +25,7 @@ struct gs_sched {
 	/* Which task last got the GPU, and since when no other one has had it, also if it went and
 	 * came back meanwhile, as it does when its priority, and so its class, changes. */
 	uint64_t last, last_since_ns;
+	uint64_t chosen; /* the task that the latest RUN named */
 };
 
 static uint64_t advance(struct gs_sched *sched, uint64_t now)
@@ -380,6 +381,11 @@ void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 		sched->last = id;
 		sched->last_since_ns = sched->now;
 	}
+	/* The caller preferred another one to the policy's choice: if the policy exchanges that one
+	 * again, it does not go round in a circle by itself. */
+	if (sched->chosen != id && !(one->holder && one->holder->id == id))
+		gs_core_news(one);
+	sched->chosen = 0;
 	gs_one_started(one, id, sched->now);
 }
 
@@ -439,6 +445,7 @@ void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *d
 	advance(sched, now);
 	if (rank == sched->count) {
 		decide_free(sched, decision);
+		sched->chosen = decision->task;
 		return;
 	}
 	gs_one_decide(class_at(sched, rank), sched->now, decision);
