@@ -69,8 +69,9 @@ runs_under_fail() {
 runs_under_wait() {
 	: >"$TMP/more"
 	begin_long entries compute "$TMP/more" && kill_daemon && until_true 60 says 'gpushared is not there: this program waits' || return 1
-	rm "$TMP/more" # it would end with the kernel at hand
-	sleep 3
+	sleep 2 # the kernel at hand ends; a program that does not wait then goes on to the next one
+	rm "$TMP/more" # with which it would end
+	sleep 2
 	running && fails result || return 1
 	start_daemon && end_step && result
 }
