@@ -3,8 +3,8 @@
 # Ways past the shim: jobs whose programs come by the driver otherwise than by LD_LIBRARY_PATH. Each is managed, or is told
 # that it gets nothing; the driver is the emulated one, in a folder of its own.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
+in_own_mounts
 need_cluster
-unshare --mount true 2>/dev/null || skip_all "no mount namespace may be made here"
 need_built gpushared .libs/fake_nvml.so testsuite/e2e/nvml_job testsuite/e2e/bypass testsuite/e2e/bypass_rpath testsuite/e2e/bypass_runpath
 
 # As a driver's package has it: libcuda.so, a link to libcuda.so.1, a link to the file. $TMP/bin has the programs.

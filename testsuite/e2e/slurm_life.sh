@@ -78,6 +78,9 @@ check "each of them was registered and taken back" test "$(steps_of "$job")" = 2
 
 # --- suspension ---
 
+# As long as Slurm counts the shares of one that is completing, the next ones would be given different GPUs.
+only_timed() { [ "$(t 5 squeue -h -o %A)" = "$timed" ]; }
+check "Slurm has taken their shares back" until_true 20 only_timed
 high=$(submit -p high --gres=gpushare:60 --wrap "$TRIAD --passes 40000")
 check "a job's kernel is on the GPU" on_gpu "$high"
 low=$(submit -p low --gres=gpushare:30 --wrap "gpushare-demo-matmul --tiles 14")

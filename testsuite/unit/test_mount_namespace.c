@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -142,9 +143,98 @@ static void kept_from_any_processor(void **state)
 	}
 }
 
+static int says(const char *path, const char *text)
+{
+	char is[32] = "";
+	FILE *f = fopen(path, "r");
+
+	if (f && !fgets(is, sizeof(is), f))
+		is[0] = '\0';
+	if (f)
+		fclose(f);
+	if (strcmp(is, text) != 0)
+		fprintf(stderr, "%s says '%s', not '%s'\n", path, is, text);
+	return strcmp(is, text) == 0;
+}
+
+/* The shim is in the driver's place, and the driver is kept. */
+static int is_covered_and_kept(void)
+{
+	char kept[2 * GS_MOUNT_PATH_MAX];
+
+	snprintf(kept, sizeof(kept), "%s/job/real%s", folder, plan.driver);
+	return says(plan.driver, "shim") && says(kept, "driver");
+}
+
+/* In a namespace that receives the node's mounts, as a service with PrivateMounts=yes; reads a byte
+ * from `go` once they are made. */
+static int service(int go)
+{
+	char byte;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_SLAVE | MS_REC, NULL) < 0)
+		return 1;
+	if (write(go, "r", 1) != 1 || read(go, &byte, 1) != 1)
+		return 2;
+	return is_covered_and_kept() ? 0 : 3;
+}
+
+/* As gpushared --mounts, on a node whose mounts are shared. */
+static int node(void)
+{
+	char kept[2 * GS_MOUNT_PATH_MAX], byte;
+	struct gs_error err = { "" };
+	int pair[2], rc;
+	pid_t child;
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return errno == EPERM ? NO_NAMESPACE : 1;
+	if (mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0 ||
+	    mount(NULL, "/", NULL, MS_SHARED | MS_REC, NULL) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
+		return 2;
+	child = fork();
+	if (child == 0)
+		_exit(service(pair[1]));
+	if (read(pair[0], &byte, 1) != 1)
+		return 3;
+	if (gs_mount_cover_node(&plan, folder, sock, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		return 4;
+	}
+	if (!is_covered_and_kept() || write(pair[0], "g", 1) != 1)
+		return 5;
+	rc = ended(child);
+	if (rc)
+		return 10 + rc;
+	/* An older gpushared had covered what it kept as well. */
+	snprintf(kept, sizeof(kept), "%s/job/real%s", folder, plan.driver);
+	if (mount(plan.ours[GS_MOUNT_CUDA], kept, NULL, MS_BIND, NULL) < 0 || !says(kept, "shim") ||
+	    gs_mount_cover_node(&plan, folder, sock, &err) < 0 || !is_covered_and_kept())
+		return 7;
+	if (gs_mount_uncover_node(folder, &err) < 0 || !says(plan.driver, "driver"))
+		return 6;
+	return 0;
+}
+
+static void kept_where_mounts_are_shared(void **state)
+{
+	pid_t child = fork();
+	int rc;
+
+	(void)state;
+	if (child == 0)
+		_exit(node());
+	rc = ended(child);
+	if (rc == NO_NAMESPACE)
+		skip();
+	assert_int_equal(rc, 0);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(kept_from_any_processor) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(kept_from_any_processor),
+					    cmocka_unit_test(kept_where_mounts_are_shared) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);
 }

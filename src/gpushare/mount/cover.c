@@ -41,6 +41,34 @@ static int write_file(const char *path, uid_t uid, mode_t mode, const char *text
 	return fclose(f) == 0 && !bad ? 0 : gs_fail_errno(err, "cannot write %s", path);
 }
 
+/*
+ * The file that is open becomes what is at `real`. Where the node's mounts are shared, as systemd
+ * has them, a bind mount receives what is mounted on its file, and so does each copy of it in other
+ * mount namespaces: our library would cover what we keep as well. A bind mount of a private one
+ * receives nothing, and its copies are made in all namespaces none the less.
+ */
+static int keep_file(const char *opened, const char *real, const char *folder, struct gs_error *err)
+{
+	char apart[PATH_MAX];
+	int rc = -1;
+
+	snprintf(apart, sizeof(apart), "%s/job/apart", folder);
+	if (write_file(apart, (uid_t)-1, 0644, "", err) < 0)
+		return -1;
+	if (mount(opened, apart, NULL, MS_BIND, NULL) == 0) {
+		rc = mount(NULL, apart, NULL, MS_PRIVATE, NULL);
+		if (rc == 0)
+			rc = mount(apart, real, NULL, MS_BIND, NULL);
+		if (rc < 0)
+			gs_fail_errno(err, "cannot keep %s", real);
+		umount2(apart, MNT_DETACH | UMOUNT_NOFOLLOW);
+	} else {
+		gs_fail_errno(err, "cannot keep %s", real);
+	}
+	unlink(apart);
+	return rc;
+}
+
 /* real/<file> becomes the driver, and the driver's own path our library. */
 static int cover_file(const char *file, const char *ours, const char *folder, struct gs_error *err)
 {
@@ -58,10 +86,8 @@ static int cover_file(const char *file, const char *ours, const char *folder, st
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot open %s", file);
 	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
-	rc = mount(opened, real, NULL, MS_BIND, NULL);
-	if (rc < 0)
-		gs_fail_errno(err, "cannot keep %s", file);
-	else if ((rc = mount(ours, file, NULL, MS_BIND, NULL)) < 0)
+	rc = keep_file(opened, real, folder, err);
+	if (rc == 0 && (rc = mount(ours, file, NULL, MS_BIND, NULL)) < 0)
 		gs_fail_errno(err, "cannot put %s in the place of %s", ours, file);
 	close(fd);
 	return rc;
@@ -165,6 +191,17 @@ int gs_mount_is_covered(const struct gs_mount_plan *plan, const char *path)
 	return 0;
 }
 
+/* Is what was kept of this path the driver still? */
+static int is_kept(const struct gs_mount_plan *plan, const char *folder, const char *path)
+{
+	char file[PATH_MAX], real[2 * PATH_MAX];
+
+	if (!realpath(path, file))
+		return 0;
+	snprintf(real, sizeof(real), "%s/job/real%s", folder, file);
+	return access(real, F_OK) == 0 && !gs_mount_is_covered(plan, real);
+}
+
 static int all_covered(const struct gs_mount_plan *plan, const char *folder)
 {
 	char path[PATH_MAX];
@@ -174,7 +211,8 @@ static int all_covered(const struct gs_mount_plan *plan, const char *folder)
 		return 0;
 	for (size_t i = 0; i < plan->ncover; i++)
 		if (*plan->ours[plan->cover[i].library] &&
-		    !gs_mount_is_covered(plan, plan->cover[i].path))
+		    (!gs_mount_is_covered(plan, plan->cover[i].path) ||
+		     !is_kept(plan, folder, plan->cover[i].path)))
 			return 0;
 	return 1;
 }
