@@ -197,6 +197,9 @@ sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job
 suspensions signals
 if [ -n "${GPUSHARE_SUSPEND_HOST:-}" ] && { [ -e /sys/fs/cgroup/cgroup.controllers ] || [ -d /sys/fs/cgroup/freezer ]; }; then
 	suspensions frozen PROCTRACK=cgroup
+	# Slurm leaves the node's own cgroup behind.
+	find /sys/fs/cgroup -maxdepth 3 -type d \( -name "slurm_$GPUSHARE_SUSPEND_HOST" -o -name "${GPUSHARE_SUSPEND_HOST}_slurmstepd.scope" \) 2>/dev/null |
+		while read -r group; do find "$group" -depth -type d -exec rmdir {} \; 2>/dev/null; done
 else
 	note "no proctrack/cgroup: no cgroups of version 2 or version 1's freezer, or no UTS namespace"
 fi
