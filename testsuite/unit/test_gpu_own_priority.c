@@ -43,6 +43,20 @@ static void overtaken(void)
 	agent(a);
 }
 
+/* The launch in a's slot 1 is over: the one in slot 0 is less urgent than b's, and leaves for it.
+ */
+static void urgent_one_ends(void)
+{
+	finish(a, 1);
+	grant(1 * MS);
+	assert_int_equal(state(a, 0), GS_K_TOEVICT);
+	evicted(a, 0, 10);
+	agent(a);
+	grant(100 * US);
+	assert_true(has_turn(b) && !has_turn(a));
+	all_leave(a, b);
+}
+
 /* A process of low priority with one urgent stream. */
 static void an_urgent_launch_overtakes(int by_priority)
 {
@@ -57,14 +71,7 @@ static void an_urgent_launch_overtakes(int by_priority)
 	overtaken();
 	assert_int_equal(state(a, 1), GS_K_RUNNING);
 	/* Its urgent launch is over: what remains has the process's priority. */
-	finish(a, 1);
-	grant(1 * MS);
-	assert_int_equal(state(a, 0), GS_K_TOEVICT);
-	evicted(a, 0, 10);
-	agent(a);
-	grant(100 * US);
-	assert_true(has_turn(b) && !has_turn(a));
-	all_leave(a, b);
+	urgent_one_ends();
 }
 
 static void an_urgent_stream(void **unused)
@@ -85,14 +92,7 @@ static void a_low_thread(void **unused)
 	launch(b, 0, 100, 1);
 	grant(1 * MS);
 	assert_int_equal(state(a, 0), GS_K_RUNNING);
-	finish(a, 1);
-	grant(1 * MS);
-	assert_int_equal(state(a, 0), GS_K_TOEVICT);
-	evicted(a, 0, 10);
-	agent(a);
-	grant(100 * US);
-	assert_true(has_turn(b) && !has_turn(a));
-	all_leave(a, b);
+	urgent_one_ends();
 }
 
 /* Whatever the page says, a client cannot be above its limit. */
