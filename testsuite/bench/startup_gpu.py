@@ -27,7 +27,9 @@ import time
 
 MEDIAN, WORST, WORST_MORE = 1.03, 1.2, 0.3
 WAYS = ("native", "connections", "gpushare")
-CONNECTIONS = "13"
+HERE = os.path.dirname(os.path.realpath(__file__))
+with open(os.path.join(HERE, "../../src/device/shim/base/shim.h"), encoding="utf-8") as header:
+    CONNECTIONS = next(line.split()[-1] for line in header if line.startswith("#define SHIM_CONNECTIONS_N "))
 PLACES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64")
 PYTHON = {
     "torch": "import torch; x = torch.ones(512, 512, device='cuda'); print((x @ x).sum().item())",
@@ -104,8 +106,8 @@ def awake(options):
 
 
 def programs(options):
-    listed = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../programs/programs.list")
-    names = [line.split("|")[0] for line in open(listed, encoding="utf-8") if "|" in line and not line.startswith("#")]
+    with open(os.path.join(HERE, "../programs/programs.list"), encoding="utf-8") as listed:
+        names = [line.split("|")[0] for line in listed if "|" in line and not line.startswith("#")]
     found = {name: [os.path.join(options.bin, name)] for name in names if os.access(os.path.join(options.bin, name), os.X_OK)}
     missing = [name for name in names if name not in found]
     if missing:
@@ -149,6 +151,8 @@ def conclude(rows):
             print("%-24s needs something that this GPU does not have" % name)
             continue
         more.append(min(row["s"] for row in connections) / min(row["s"] for row in native))
+        if any(row["status"] for row in native):
+            bad.append("%s: fails without gpushare, too: %s" % (name, native[-1]["said"]))
         if len({(row["status"], row["out"]) for row in native + managed}) > 1:
             bad.append("%s: another result: %s" % (name, managed[-1]["said"]))
         best = [min(row["s"] for row in runs) for runs in (native, managed)]
