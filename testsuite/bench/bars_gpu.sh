@@ -25,7 +25,7 @@ frames|88|1|7|entries.csv=local-memory.csv|FRAMES=100 ENTRIES_LIMIT=190 ENTRIES=
 checkpoint|40|1|7|checkpoint.csv|memory checkpoint
 random|20|1|7|random.txt|memory random
 copies|98|1|37|copies.csv|verb copies
-periodic|100|3|37|periodic.csv|verb periodic -i none,contexts,mps --deadline 15 --count 60
+periodic|70|3|37|periodic.csv|verb periodic -i none,contexts --deadline 15 --count 80
 price|13|1|4 7|price.csv|memory price
 table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run
