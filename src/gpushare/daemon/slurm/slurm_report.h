@@ -68,8 +68,8 @@ void gs_slurm_helper(int sock, const char *slurm_conf);
 /* What travels between the two. */
 struct gs_slurm_request {
 	uint32_t ticket, job_id;
-	/* GS_SLURM_KILL: the job is to be killed, too; _REQUEUE: or requeued; _ASK: whether it is
-	 * suspended, and nothing else */
+	/* GS_SLURM_KILL: the job is to be killed, too; _REQUEUE: or requeued; _INQUIRE: whether it
+	 * is suspended, and nothing else */
 	uint32_t what;
 	char self[64]; /* this node, in Slurm */
 	char node[64]; /* not empty: this node's Extra, not a job's AdminComment */
