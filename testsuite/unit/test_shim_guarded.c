@@ -356,6 +356,38 @@ static void test_attributes(void **unused)
 	end(active(), LONG_GRID, GS_K_DONE);
 }
 
+/* The daemon's bound for the time that a kernel takes to leave. */
+static void test_one_that_leaves_late_goes_as_written(void **unused)
+{
+	const unsigned int dims[3] = { 32, 1, 1 };
+	struct shim_time *time = shim_kernel_time(record, dims, LONG_GRID);
+	uint64_t tpt_ps = time->tpt_ps, leave_us;
+	struct gs_slot *slot;
+
+	(void)unused;
+	time->tpt_ps = GS_NS_PER_S; /* a ms for each block */
+	slot = launched("batch launch-guarded launch-end wait");
+	leave_us = gs_page_load(slot->leave_ns) / GS_NS_PER_US;
+	assert_in_range(leave_us, 1000, 1000000);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	for (unsigned int more = 0; more < 2; more++) {
+		gs_page_store(page->priorities.leave_most_us, leave_us - 1 + 2 * more);
+		time->tpt_ps = GS_NS_PER_S; /* that launch may have been timed */
+		assert_int_equal(launch(guarded, LONG_GRID), CUDA_SUCCESS);
+		assert_ptr_equal(fake_launched, more ? FAKE_GUARDED : guarded);
+		if (more)
+			end(active(), LONG_GRID, GS_K_DONE);
+		else
+			assert_int_equal(shim_kernel_why(record), PTX_REASON_LEAVES_LATE);
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	forget_calls();
+	gs_page_store(page->priorities.leave_most_us, 0);
+	time->tpt_ps = tpt_ps;
+}
+
 /* A cluster runs or leaves as a whole, and is asked with others. */
 static void test_clusters_and_groups(void **unused)
 {
@@ -468,6 +500,7 @@ int shim_guarded_launches(void)
 		SHIM(test_an_order_stands),
 		SHIM(test_orders_behind_are_lifted),
 		SHIM(test_a_watcher),
+		SHIM(test_one_that_leaves_late_goes_as_written),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),
 		SHIM(test_a_refused_end),

@@ -49,11 +49,13 @@ struct gs_account {
 	struct gs_burst burst;
 };
 
-/* The client's pauses, in which it had no live launch. */
+/* The client's pauses, in which it had no live launch, and its tasks between them. */
 struct gs_pauses {
 	uint64_t ended_ns; /* when a poll last found that it had become idle */
 	/* lengths of the last pause and of the one before; 0: not known */
 	uint64_t gap_ns, gap_before_ns;
+	uint64_t task_since_ns; /* since when it is a task of the scheduler, if it is one */
+	uint64_t task_mean_ns;  /* how long its latest tasks were on average; 0: not known */
 };
 
 /* What holders.c and usage.c know of a client; all zero at first. */

@@ -186,6 +186,34 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 }
 
 /*
+ * A kernel that takes longer than this to leave should go out as written, us; 0: any may be
+ * preemptible. While a kernel leaves, the driver's time slices go on, so leaving pays only beside
+ * tasks that are several times as long. Beside shorter ones it costs the less urgent client more
+ * than it brings the other (doc/policies.md). Under MPS there are no time slices.
+ */
+#define LEAVE_PARTS 8
+#define LEAVE_STEP_NS (100 * GS_NS_PER_US)
+
+static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
+{
+	const struct gs_gpu_client *other;
+	uint64_t longest = 0, ns;
+
+	if (!gpu->o.leave_most_ns || gpu->o.one_context || t->p.force_ns)
+		return 0;
+	LIST_FOREACH (other, &gpu->clients, link)
+		if (other != t && gs_gpu_client_compare(other, t) > 0 &&
+		    gs_gpu_client_uses(other, now) && gs_gpu_task_length(other, now) > longest)
+			longest = gs_gpu_task_length(other, now);
+	if (!longest)
+		return 0;
+	ns = longest / LEAVE_PARTS;
+	/* in steps, so that it seldom changes */
+	ns -= ns % LEAVE_STEP_NS;
+	return (ns > gpu->o.leave_most_ns ? ns : gpu->o.leave_most_ns) / GS_NS_PER_US;
+}
+
+/*
  * Tells every client about the others. A client that used the GPU lately will want it again. So a
  * kernel that is launched now should be able to leave quickly, and claims its block-tasks in
  * smaller portions; likewise a kernel that is to be evicted for another client.
@@ -213,6 +241,7 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 			     clients == 1 && !t->p.force_ns && !t->p.period.deadline_ns);
 		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
 		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+		gs_page_tell(t->p.page->priorities.leave_most_us, leave_most_us(gpu, t, now));
 	}
 }
 

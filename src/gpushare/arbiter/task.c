@@ -14,6 +14,11 @@
 /* Where the node has no memory for a task, the arbiter tries again, and logs it, this often. */
 #define ARRIVE_AGAIN_NS (250 * GS_NS_PER_MS)
 
+/* The mean length of a client's tasks is of about so many; a longer task counts as one of MOST_NS,
+ * so that a client that had the GPU to itself is not taken for long for one with long tasks. */
+#define MEAN_OF 8
+#define MOST_NS (1 * GS_NS_PER_S)
+
 /* The GPU writes N_t only when a kernel leaves. Between two such reports the scheduler counts the
  * time itself, so it is told of changes only. */
 static void task_progress(struct gs_gpu_client *t, const struct gs_poll *polled, uint64_t now)
@@ -48,16 +53,33 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 		return;
 	}
 	t->task = 1;
+	t->pauses.task_since_ns = now;
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
 	if (!gs_gpu_is_holder(t) && !t->slice.wait_since)
 		t->slice.wait_since = now;
 	task_progress(t, polled, now);
 }
 
+static void note_length(struct gs_gpu_client *t, uint64_t now)
+{
+	uint64_t is = now - t->pauses.task_since_ns, *mean = &t->pauses.task_mean_ns;
+
+	is = is < MOST_NS ? is : MOST_NS;
+	*mean = *mean ? *mean - *mean / MEAN_OF + is / MEAN_OF : is;
+}
+
+uint64_t gs_gpu_task_length(const struct gs_gpu_client *t, uint64_t now)
+{
+	uint64_t is = t->task ? now - t->pauses.task_since_ns : 0;
+
+	return is > t->pauses.task_mean_ns ? is : t->pauses.task_mean_ns;
+}
+
 void gs_gpu_task_leave(struct gs_gpu_client *t, uint64_t now)
 {
 	if (!t->task)
 		return;
+	note_length(t, now);
 	gs_sched_leave(t->gpu->sched, t->p.id, now, NULL);
 	gs_watch_period_end(&t->watch);
 	if (!t->account.busy || t->stopped)

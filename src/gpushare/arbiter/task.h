@@ -13,6 +13,10 @@ void gs_gpu_poll(struct gs_gpu_client *client, uint64_t now);
 /* Ends the client's task, if it has one. */
 void gs_gpu_task_leave(struct gs_gpu_client *client, uint64_t now);
 
+/* How long the client's tasks are: the mean of the latest ones, or the present one's time so far if
+ * that is more, ns; 0: it had none. */
+uint64_t gs_gpu_task_length(const struct gs_gpu_client *client, uint64_t now);
+
 /* Gives the client, and its task, the priority that should be in force now (own_priority.h). */
 void gs_gpu_task_prioritise(struct gs_gpu_client *client, uint64_t now);
 

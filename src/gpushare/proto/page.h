@@ -163,16 +163,22 @@ struct gs_copies {
 };
 
 /*
- * Launches with a priority of their own (gpushare.h), written by the client. An entry of of_slot[]
+ * What depends on priorities. As for the copies, a page of an earlier version does not have this.
+ *
+ * The client writes which launches have a priority of their own (gpushare.h). An entry of of_slot[]
  * is 1 + that priority, or GS_PRIORITY_OF_CLIENT if the launch has none. It is valid from when the
- * slot leaves PREP. As for the copies, a page of an earlier version does not have this.
+ * slot leaves PREP.
+ *
+ * The daemon writes leave_most_us: a kernel that takes longer than this to leave goes out as
+ * written, us; 0: there is no bound.
  */
 #define GS_PRIORITY_OF_CLIENT 0u
 struct gs_priorities {
 	_Atomic uint32_t used;      /* 1: the program has set priorities of threads or streams */
 	_Atomic uint32_t overruled; /* 1: they do not count: the client is in a critical region */
 	_Atomic uint16_t of_slot[GS_PAGE_SLOTS];
-	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 8 -
+	_Atomic uint32_t leave_most_us;
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 12 -
 			 2 * GS_PAGE_SLOTS];
 };
 

@@ -195,6 +195,18 @@ static int may_compare(const struct shim_session *s, const struct shim_request *
 }
 
 /*
+ * Would the launch leave too late? Beside a more urgent client that uses the GPU only briefly, the
+ * driver's time slices serve that client as well as an eviction does, and a preemptible kernel
+ * costs its own client some of them (doc/policies.md).
+ */
+static int leaves_late(const struct shim_session *s, const struct shim_launch *l)
+{
+	uint64_t most_us = gs_page_load(s->page->priorities.leave_most_us);
+
+	return most_us && shim_request_leave_ns(l) > most_us * GS_NS_PER_US;
+}
+
+/*
  * Tries to make the launch evictable. On PTX_REASON_NONE it is packed, l->as.write has what its
  * control block needs, and its stream is blocked. Otherwise it goes out as written, and the slot
  * says why.
@@ -233,6 +245,8 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	l->streams.destroyed = atomic_load(&shim_streams_destroyed);
 	if (!is_equipped(l))
 		return PTX_REASON_NO_VARIANT;
+	if (leaves_late(s, l))
+		return PTX_REASON_LEAVES_LATE;
 	held = shim_blocked_begin(l->streams.blocked, l->streams.legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;
