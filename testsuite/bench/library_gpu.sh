@@ -5,7 +5,7 @@
 # usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed; Triton, CuPy and JAX where there are)
 #   BUILD   the build tree (make all)
 # environment: RUNS=30 of each; PARTS="alone contexts cost mps"
-# Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
+# Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, seven
 # with RUNS=100. library_bars.py OUT-FOLDER then says how much of the GPU time can leave, what variants cost, and how soon they are gone.
 # Exit status 1: a result was wrong, or a part did not run.
 set -uo pipefail
@@ -33,18 +33,20 @@ up() { # LINE...
 		sleep 0.1
 	done
 }
-kernels() { timeout 300 python3 "$here/library_kernels.py" "$@" >>"$out/runs.csv" || bad=1; }
 under() { # MS LABEL FILE
 	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 70G --shares 90 --force-evict-ms "$1" -- \
 		python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$2" "$out/$3" >>"$out/runs.csv" || bad=1
 }
 
 echo "label,kernel,runs,wrong,ms,native_ms" >"$out/runs.csv"
-kernels reference "$tmp/known" 5
+timeout 300 python3 "$here/library_kernels.py" reference "$tmp/known" 5 >>"$out/runs.csv" || bad=1
 part() { [[ " ${PARTS:-alone contexts cost mps} " = *" $1 "* ]]; }
-if part alone; then
-	GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER=$driver LD_LIBRARY_PATH=$shim kernels compare "$tmp/known" "$runs" alone-0.2
-fi
+# The daemon forces evictions once a ms at most; the shim does so every 0.2 ms where no daemon is told of the program.
+by_the_shim() { # LABEL [VARIABLE=VALUE]
+	(export ${2:+"$2"} GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER="$driver" LD_LIBRARY_PATH="$shim"
+	timeout 300 python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$1") >>"$out/runs.csv" || bad=1
+}
+! part alone || by_the_shim alone-0.2
 up
 if part contexts; then
 	for ms in 1 10 1000; do
@@ -69,6 +71,7 @@ fi
 down
 if part mps; then
 	up Isolation=mps "MpsDir=$tmp/mps"
+	by_the_shim mps-0.2 "CUDA_MPS_PIPE_DIRECTORY=$tmp/mps"
 	for ms in 1 10; do
 		under "$ms" "mps-$ms" "mps-$ms.json"
 	done
