@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "sharing_rig.h"
 #include "gpushare/arbiter/gpu_core.h"
 #include "gpushare/arbiter/polling.h"
 
@@ -289,6 +290,41 @@ static void test_order_is_traced(void **unused)
 	all_leave(low, high);
 }
 
+/* How soon is a launch seen that an urgent client makes without asking, beside a kernel that takes
+ * 2 ms to leave? */
+static uint64_t surprise(int one_context)
+{
+	struct client *low, *high;
+	uint64_t next;
+
+	begin_sharing("frs", one_context);
+	low = running(1, 1, 1, 2 * MS);
+	high = requests(2, 10, AS_IS, 0);
+	grant(US);
+	evicted(low, 0, 100);
+	agent(low);
+	agent(high);
+	grant(MS);
+	finish(high, 0);
+	for (int i = 0; i < 5; i++)
+		grant(MS);
+	agent(low);
+	gs_page_store(low->page->slot[0].started, 1);
+	/* Both may launch. */
+	grant(MS);
+	next = grant(MS) - now;
+	assert_true(has_turn(high) && has_turn(low));
+	all_leave(low, high);
+	return next;
+}
+
+static void test_launches_without_asking_are_seen_soon_under_mps(void **unused)
+{
+	(void)unused;
+	assert_in_range(surprise(0), 500 * US, 20 * MS);
+	assert_in_range(surprise(1), 1, 100 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_polls_a_client_on_its_way_out),
 		cmocka_unit_test(test_who_shares_the_gpu),
 		cmocka_unit_test(test_order_is_traced),
+		cmocka_unit_test(test_launches_without_asking_are_seen_soon_under_mps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

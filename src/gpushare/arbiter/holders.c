@@ -19,8 +19,8 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are polled while several clients have the time slice, while one is held back,
- * and while one is barred. */
+/* How often the pages are polled while several clients have the time slice, while one is held back
+ * or may launch without asking although others should leave then, and while one is barred. */
 #define POLL_NS (1 * GS_NS_PER_MS)
 #define HELD_POLL_NS (100 * GS_NS_PER_US)
 #define BARRED_POLL_NS (20 * GS_NS_PER_US)
@@ -376,16 +376,30 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
+/* Under MPS: may this client launch without asking, and should others' kernels leave when it does?
+ * In contexts the driver's time slices serve it until they are told. */
+static int may_surprise(const struct gs_gpu_client *t, uint64_t now)
+{
+	const struct gs_gpu_client *other;
+
+	if (!t->gpu->o.one_context || t->found.live || !gs_gpu_client_uses(t, now) ||
+	    !gs_gpu_client_has_slice(t))
+		return 0;
+	LIST_FOREACH (other, &t->gpu->clients, link)
+		if (other->found.on_gpu && gs_gpu_client_compare(t, other) > 0)
+			return 1;
+	return 0;
+}
+
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
-
 	uint64_t next = UINT64_MAX;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		if (t->holder_state.barred)
 			return now + gs_polling_poll(gpu, BARRED_POLL_NS);
-		if (t->holder_state.held)
+		if (t->holder_state.held || may_surprise(t, now))
 			next = now + gs_polling_poll(gpu, HELD_POLL_NS);
 		else if ((gs_holders_is_beside(t) || t->holder_state.told_ns) && next == UINT64_MAX)
 			next = now + gs_polling_poll(gpu, POLL_NS);
