@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
 #include "device/shim/session/own_priority.h"
 #include "fake_driver.h"
@@ -151,6 +152,24 @@ static void a_destroyed_streams_is_forgotten(void **state)
 	assert_int_equal(shim_own_priority(OTHER), GS_PRIORITY_OF_CLIENT);
 }
 
+static void a_destroyed_contexts_are_forgotten(void **state)
+{
+	CUcontext ctx;
+
+	(void)state;
+	assert_int_equal(cuCtxGetCurrent(&ctx), CUDA_SUCCESS);
+	gpushare_shim_set_stream_priority(OTHER, 5);
+	gpushare_shim_set_stream_priority(NULL, 4);
+	shim_upcalls->context_ends((CUcontext)0x10, 1);
+	assert_int_equal(shim_own_priority(OTHER), 6);
+	shim_upcalls->context_ends(ctx, 0); /* it is about to end */
+	assert_int_equal(shim_own_priority(OTHER), 6);
+	shim_upcalls->context_ends(ctx, 1);
+	assert_int_equal(shim_own_priority(OTHER), GS_PRIORITY_OF_CLIENT);
+	/* This handle means the default stream of whichever context is current. */
+	assert_int_equal(shim_own_priority(NULL), 5);
+}
+
 static void no_such_priority_and_too_many_streams(void **state)
 {
 	(void)state;
@@ -195,6 +214,8 @@ int main(void)
 		CASE(a_destroyed_streams_is_forgotten),
 		CASE(no_such_priority_and_too_many_streams),
 		CASE(a_critical_region_overrules_them),
+		CASE(a_destroyed_contexts_are_forgotten), /* the last: what is loaded there is gone
+							   */
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -63,6 +63,7 @@ static void context_ends(CUcontext ctx, int over)
 	if (over) {
 		shim_channels_destroyed(ctx);
 		shim_copy_runs_destroyed(ctx);
+		shim_own_priority_destroyed(ctx);
 	}
 	/* What other threads have loaded between the two calls went with the context, or is loaded
 	 * again. */

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "device/shim/base/wraps.h"
 #include "gpushare/api/gpushare.h"
 
 #define STREAMS_MAX GPUSHARE_STREAM_PRIORITIES_MAX
@@ -21,6 +22,7 @@ static __thread uint32_t of_thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
+	CUcontext ctx;           /* the stream's; NULL: not known */
 	uint32_t priority;       /* GS_PRIORITY_OF_CLIENT: the entry is free */
 } of_stream[STREAMS_MAX];        /* under lock */
 static _Atomic uint32_t streams; /* entries that are in use */
@@ -46,7 +48,7 @@ static int find(CUstream stream)
 }
 
 /* Returns 0, or -1 if no entry is free. */
-static int set_stream(CUstream stream, uint32_t priority)
+static int set_stream(CUstream stream, CUcontext ctx, uint32_t priority)
 {
 	int i;
 
@@ -55,6 +57,7 @@ static int set_stream(CUstream stream, uint32_t priority)
 	if (i >= 0) {
 		atomic_fetch_add(&streams, (priority != 0) - (of_stream[i].priority != 0));
 		of_stream[i].stream = stream;
+		of_stream[i].ctx = ctx;
 		of_stream[i].priority = priority;
 	}
 	pthread_mutex_unlock(&lock);
@@ -80,7 +83,20 @@ uint32_t shim_own_priority_late(CUstream stream)
 void shim_own_priority_destroying(CUstream stream)
 {
 	if (SHIM_RARELY(atomic_load(&streams)))
-		set_stream(handle(stream), GS_PRIORITY_OF_CLIENT);
+		set_stream(handle(stream), NULL, GS_PRIORITY_OF_CLIENT);
+}
+
+void shim_own_priority_destroyed(CUcontext ctx)
+{
+	if (!atomic_load(&streams))
+		return;
+	pthread_mutex_lock(&lock);
+	for (int i = 0; i < STREAMS_MAX; i++)
+		if (of_stream[i].priority && of_stream[i].ctx == ctx) {
+			of_stream[i].priority = GS_PRIORITY_OF_CLIENT;
+			atomic_fetch_sub(&streams, 1);
+		}
+	pthread_mutex_unlock(&lock);
 }
 
 void shim_own_priority_forked(void)
@@ -120,18 +136,29 @@ int gpushare_shim_reset_thread_priority(void)
 	return managed();
 }
 
+/* NULL: the driver does not say, or the handle means another stream in each context. */
+static CUcontext context_of(CUstream stream)
+{
+	CUcontext ctx = NULL;
+
+	if (stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ||
+	    REAL(cuStreamGetCtx)(stream, &ctx) != CUDA_SUCCESS)
+		return NULL;
+	return ctx;
+}
+
 int gpushare_shim_set_stream_priority(void *stream, int priority)
 {
 	if (!is_priority(priority))
 		return GPUSHARE_INVALID;
 	shim_say_uncommon(SHIM_UNCOMMON_PRIORITIES);
-	if (set_stream(handle(stream), (uint32_t)priority + 1) < 0)
+	if (set_stream(handle(stream), context_of(handle(stream)), (uint32_t)priority + 1) < 0)
 		return GPUSHARE_INVALID;
 	return managed();
 }
 
 int gpushare_shim_reset_stream_priority(void *stream)
 {
-	set_stream(handle(stream), GS_PRIORITY_OF_CLIENT);
+	set_stream(handle(stream), NULL, GS_PRIORITY_OF_CLIENT);
 	return managed();
 }

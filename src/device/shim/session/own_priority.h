@@ -32,6 +32,9 @@ static inline void shim_own_priority_say(struct gs_page *page, uint32_t slot, ui
 /* Call before a stream is destroyed: it loses its priority, as a later one may get its handle. */
 void shim_own_priority_destroying(CUstream stream);
 
+/* The context has been destroyed, with its streams. */
+void shim_own_priority_destroyed(CUcontext ctx);
+
 /* Call in a forked child: it has none of its parent's streams, so no stream has a priority. */
 void shim_own_priority_forked(void);
 
