@@ -244,6 +244,9 @@ void shim_variants_unloaded(const void *module)
 
 /* At least so many launches each way count, besides the variant's first one. */
 #define COMPARED_LEAST 3
+/* After so many launches in a row with other block dimensions the comparison is of those. A program
+ * that launches a kernel with several in turn has it compared with one of them. */
+#define OTHERS_MOST 3
 
 int shim_variant_is_compared(const struct shim_variant *v)
 {
@@ -268,10 +271,13 @@ void shim_variant_timed(struct shim_code *code, const struct shim_context *c, in
 	if (!v || !ps || shim_variant_is_compared(v))
 		return;
 	if (v->cost.dims != dims) {
+		if (v->cost.dims && ++v->cost.others <= OTHERS_MOST)
+			return;
 		v->cost.written_ps = v->cost.variant_ps = 0;
 		v->cost.writtens = v->cost.variants = 0;
 		v->cost.dims = dims;
 	}
+	v->cost.others = 0;
 	mean = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
 	n = as_written ? &v->cost.writtens : &v->cost.variants;
 	before = *n > cold ? *n - cold : 0;

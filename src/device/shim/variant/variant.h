@@ -27,6 +27,7 @@ struct shim_layout {
  */
 struct shim_cost {
 	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
+	_Atomic uint32_t others;                 /* launches with other dimensions since then */
 	_Atomic uint64_t written_ps, variant_ps; /* means */
 	_Atomic uint32_t writtens, variants;     /* how many launches each mean is of */
 	_Atomic uint32_t launches;               /* launches that took part in the comparison */
