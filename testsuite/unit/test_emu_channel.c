@@ -309,7 +309,8 @@ static void as_many_as_connections_say(void **state)
 		const char *connections;
 		int channels;
 	} of[] = {
-		{ NULL, 7 }, { "12", 11 }, { "32", 31 }, { "3", 2 }, { "2", 1 }, { "1", 1 },
+		{ NULL, 7 }, { "12", 11 }, { "32", 31 }, { "3", 2 },   { "2", 1 },
+		{ "1", 1 },  { "0", 7 },   { "33", 7 },  { "20x", 7 }, { "", 7 },
 	};
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {

@@ -11,16 +11,11 @@
 
 #include "device/emu/emu.h"
 
-#define CONNECTIONS 8 /* "CUDA Environment Variables", CUDA C++ Programming Guide */
-
 void emu_channels_init(struct emu_channels *c)
 {
-	const char *text = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-	int n = text ? atoi(text) : CONNECTIONS;
+	uint32_t n = cu_connections();
 
-	if (n < 1 || n > EMU_CHANNELS + 1)
-		n = CONNECTIONS;
-	c->n = n > 1 ? (uint32_t)n - 1 : 1;
+	c->n = n > 1 ? n - 1 : 1;
 	c->round = 0;
 	for (uint32_t i = 0; i < c->n; i++) {
 		c->channel[i].first = NULL;

@@ -21,7 +21,9 @@
 
 #include <stdint.h>
 
-#define EMU_CHANNELS 31
+#include "device/driver/connections.h"
+
+#define EMU_CHANNELS (CU_CONNECTIONS_MAX - 1)
 
 struct CUctx_st;
 struct CUstream_st;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* How many hardware connections a context has: one rule for the emulated device and the shim. */
+#ifndef GPUSHARE_DRIVER_CONNECTIONS_H
+#define GPUSHARE_DRIVER_CONNECTIONS_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+/* "CUDA Environment Variables", CUDA C++ Programming Guide */
+#define CU_CONNECTIONS "CUDA_DEVICE_MAX_CONNECTIONS"
+#define CU_CONNECTIONS_DEFAULT 8
+#define CU_CONNECTIONS_MAX 32
+
+/* The number that the environment names; the default where it names none from 1 to the maximum. */
+static inline uint32_t cu_connections(void)
+{
+	const char *text = getenv(CU_CONNECTIONS);
+	char *end = NULL;
+	long n = text ? strtol(text, &end, 10) : 0;
+
+	return n < 1 || n > CU_CONNECTIONS_MAX || *end ? CU_CONNECTIONS_DEFAULT : (uint32_t)n;
+}
+
+#endif
