@@ -58,10 +58,9 @@ step_price() {
 		done
 	}
 	price nothing A=1 ""
-	price connections CUDA_DEVICE_MAX_CONNECTIONS=12 ""
 	price eager CUDA_MODULE_LOADING=EAGER ""
 	for words in streams page block thread; do price "$words" A=1 "$words"; done
-	price all "CUDA_DEVICE_MAX_CONNECTIONS=12 CUDA_MODULE_LOADING=EAGER" "streams page block thread"
+	price all CUDA_MODULE_LOADING=EAGER "streams page block thread"
 	price nothing-again A=1 ""
 	start_daemon || return 1
 	for _ in 1 2 3; do

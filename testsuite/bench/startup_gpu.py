@@ -6,7 +6,7 @@ usage: startup_gpu.py BUILD OUT.csv [--driver FILE] [--bin DIR] [--rounds N] [--
   BUILD     the build tree (make all); as root
   --driver  the machine's libcuda.so.1 (default: the loader's, or one of the usual places); the emulated device's of BUILD for a trial
   --bin     compiled programs of testsuite/programs (run-all --compile-only; default: BUILD/testsuite/programs/bin)
-  --rounds  how often each program runs natively, natively with gpushare's number of connections, and under gpushare (2); the order alternates
+  --rounds  how often each program runs natively and under gpushare (2); the order alternates
   --limit   after so many seconds no further round begins (400)
 Besides those of testsuite/programs: first results of PyTorch, JAX and CuPy, where they are installed.
 OUT.csv has a line for each run. Prints the eight largest ratios of the times under gpushare and natively, and whether the bars hold: the median of the
@@ -26,10 +26,8 @@ import tempfile
 import time
 
 MEDIAN, WORST, WORST_MORE = 1.03, 1.2, 0.3
-WAYS = ("native", "connections", "gpushare")
+WAYS = ("native", "gpushare")
 HERE = os.path.dirname(os.path.realpath(__file__))
-with open(os.path.join(HERE, "../../src/device/shim/base/shim.h"), encoding="utf-8") as header:
-    CONNECTIONS = next(line.split()[-1] for line in header if line.startswith("#define SHIM_CONNECTIONS_N "))
 PLACES = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib64")
 PYTHON = {
     "torch": "import torch; x = torch.ones(512, 512, device='cuda'); print((x @ x).sum().item())",
@@ -132,25 +130,21 @@ def measure(options, runners, out):
                 print("round %d: the time is over before %s" % (number + 1, name))
                 return rows
             for way in WAYS if (number + k) % 2 else WAYS[::-1]:
-                if way == "connections":
-                    row = runners["native"].run(command, CUDA_DEVICE_MAX_CONNECTIONS=CONNECTIONS)
-                else:
-                    row = runners[way].run(command)
+                row = runners[way].run(command)
                 rows[name][way].append(row)
                 print(name, number + 1, way, "%.4f" % row["s"], row["status"], row["out"], sep=",", file=out, flush=True)
     return rows
 
 
 def conclude(rows):
-    ratios, more, bad = {}, [], []
+    ratios, bad = {}, []
     for name, ways in rows.items():
         if not all(ways.values()):
             continue
-        native, connections, managed = (ways[way] for way in WAYS)
+        native, managed = (ways[way] for way in WAYS)
         if native[0]["status"] == 77:
             print("%-24s needs something that this GPU does not have" % name)
             continue
-        more.append(min(row["s"] for row in connections) / min(row["s"] for row in native))
         if any(row["status"] for row in native):
             bad.append("%s: fails without gpushare, too: %s" % (name, native[-1]["said"]))
         if len({(row["status"], row["out"]) for row in native + managed}) > 1:
@@ -166,7 +160,6 @@ def conclude(rows):
         print("%-24s %7.3f s natively %7.3f s under gpushare: %.3f" % (name, *best, ratio))
     median = statistics.median(ratios.values())
     print("%d programs: median %.4f (%.2f at most), worst %.3f" % (len(ratios), median, MEDIAN, max(ratios.values())))
-    print("median natively with CUDA_DEVICE_MAX_CONNECTIONS=%s: %.4f" % (CONNECTIONS, statistics.median(more)))
     if median > MEDIAN:
         bad.append("the median is above %.2f" % MEDIAN)
     print("\n".join(bad) if bad else "good")
