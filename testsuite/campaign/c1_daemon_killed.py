@@ -38,7 +38,7 @@ def not_connected(steps, start):
 
 
 def trial(seed, rng: random.Random):
-    steps = [Step([program("order"), *arguments], partition, shares=10, memory="20M") for partition, arguments in PROGRAMS]
+    steps = [Step([program("order"), *arguments], partition, shares=10, memory="20M", env={"CUDA_DEVICE_MAX_CONNECTIONS": "13"}) for partition, arguments in PROGRAMS]
     for step in steps:
         step.connected()
     time.sleep(rng.uniform(0, 0.5))

@@ -20,7 +20,7 @@ exec 3>&1
 check "gpushared serves" start_daemon
 check "one kernel after another" torture "$(usual_or_long 30 1)" many 3
 check "a graph" torture "$(usual_or_long 60 2)" graphs 3
-[ -z "${CHECK_LONG:-}" ] || check "streams" torture 20 streams
+[ -z "${CHECK_LONG:-}" ] || CUDA_DEVICE_MAX_CONNECTIONS=13 check "streams, all of which may hold a kernel" torture 20 streams
 [ -z "${CHECK_LONG:-}" ] || check "all kinds of calls" torture 10 calls
 check "gpushared stops" stop_daemon
 finish

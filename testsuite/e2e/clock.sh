@@ -20,7 +20,7 @@ check "the wall clock of a preloaded program jumps" steps
 check "gpushared serves" serves
 # In streams that wait for values in memory, which is how a kernel that was evicted holds its stream.
 check "order of streams, evicted every 3 ms" run --force-evict-ms 3 -- "$ORDER" order
-check "streams, evicted every 3 ms" run --force-evict-ms 3 -- "$ORDER" streams
+check "streams, evicted every 3 ms" run --force-evict-ms 3 -- env CUDA_DEVICE_MAX_CONNECTIONS=13 "$ORDER" streams
 
 active() { t 5 gpusharectl report --json | python3 -c 'import json, sys; sys.exit(not any(r["partition"] == "low" and r["active_ms"] > 100 for r in json.load(sys.stdin)))'; }
 side_by_side() {

@@ -65,29 +65,32 @@ else
 	note "cudart was not asked: no nvcc here, or a driver"
 fi
 
-prepared() { # CUDA_MODULE_LOADING CONNECTIONS [VARIABLE=VALUE...]
-	over "$SAYING" CUDA_MODULE_LOADING=LAZY CUDA_DEVICE_MAX_CONNECTIONS=3 "${@:3}" "$USER_OF" init || return 1
-	grep -qx "driver: CUDA_MODULE_LOADING=$1" "$TMP/out" && grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$2" "$TMP/out"
+prepared() { # CUDA_MODULE_LOADING [VARIABLE=VALUE...]
+	over "$SAYING" CUDA_MODULE_LOADING=LAZY CUDA_DEVICE_MAX_CONNECTIONS=3 "${@:2}" "$USER_OF" init || return 1
+	grep -qx "driver: CUDA_MODULE_LOADING=$1" "$TMP/out" && grep -qx 'driver: CUDA_DEVICE_MAX_CONNECTIONS=3' "$TMP/out"
 }
-connections=$(sed -n 's/^#define SHIM_CONNECTIONS_N //p' "$SRC/src/device/shim/base/shim.h")
-check "under a daemon the driver has the shim's number of connections, and loads as the program says" \
-	prepared LAZY "$connections" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000
+check "under a daemon the driver has the program's number of connections, and loads as the program says" \
+	prepared LAZY GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000
 check "by then the process is registered for membarrier" grep -qx 'driver: membarrier works' "$TMP/out"
-check "so it does where evictions are forced" prepared LAZY "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
-check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER "$connections" GPUSHARE_SOCKET="$TMP/nobody"
-check "there, too" prepared EAGER "$connections" GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
-# What a managed program that has set OWN gets of the driver; where that is another number, one line says so and names both.
-connections() { # OWN GETS
-	over "$SAYING" CUDA_DEVICE_MAX_CONNECTIONS="$1" CUDA_MODULE_LOADING=LAZY GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION=13000 "$USER_OF" init || return 1
-	grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$2" "$TMP/out" && ! grep 'CUDA_MODULE_LOADING=LAZY is' "$TMP/err" &&
-		[ "$(grep -c "CUDA_DEVICE_MAX_CONNECTIONS=$1 is $2 here: " "$TMP/err")" = "$([ "$1" = "$2" ] && echo 0 || echo 1)" ] &&
-		[ "$(grep -c CUDA_DEVICE_MAX_CONNECTIONS "$TMP/err")" = "$([ "$1" = "$2" ] && echo 0 || echo 1)" ]
+check "so it does where evictions are forced" prepared LAZY GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=13010
+check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER GPUSHARE_SOCKET="$TMP/nobody"
+check "there, too" prepared EAGER GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
+# What a managed program has set is what the driver gets, nothing is said of it, and the shim counts with the same.
+connections() { # OWN COUNTS; OWN unset: as written here
+	local own=(CUDA_DEVICE_MAX_CONNECTIONS="$1")
+	[ "$1" != unset ] || own=(-u CUDA_DEVICE_MAX_CONNECTIONS)
+	rm -f "$TMP/shim.log"
+	t 20 env "${own[@]}" LD_LIBRARY_PATH="$SHIM${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}" GPUSHARE_DRIVER="$SAYING" GPUSHARE_SOCKET="$TMP/nobody" \
+		GPUSHARE_LOG="$TMP/shim.log" SAYING_VERSION=13000 "$USER_OF" init >"$TMP/out" 2>"$TMP/err" || return 1
+	cat "$TMP/out" "$TMP/err" "$TMP/shim.log"
+	grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=${1/#unset/(not set)}" "$TMP/out" && ! grep -q CUDA_DEVICE_MAX_CONNECTIONS "$TMP/err" &&
+		[ "$(grep -c 'a context has' "$TMP/shim.log")" = 1 ] && grep -q "a context has $2 connections" "$TMP/shim.log"
 }
-for own in 1 $((connections - 1)) 33 -1 20x 99999999999999999999; do
-	check "connections: a program that sets $own gets $connections, and is told so once" connections "$own" "$connections"
+for own in 1 7 8 13 32; do
+	check "connections: a program that sets $own has them" connections "$own" "$own"
 done
-for own in "$connections" $((connections + 1)) 32; do
-	check "connections: a program that sets $own gets them, and is told nothing" connections "$own" "$own"
+for own in unset "" 0 33 -1 20x 99999999999999999999; do
+	check "connections: a program that sets '$own' has the driver's" connections "$own" 8
 done
 loading() { # OWN GETS VERSION
 	over "$SAYING" CUDA_MODULE_LOADING="$1" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION="$3" "$USER_OF" init || return 1
@@ -99,7 +102,7 @@ check "loading: a program's EAGER is the driver's" loading EAGER EAGER 13000
 check "loading: so is its LAZY" loading LAZY LAZY 13000
 check "loading: not so with an older driver, and the program is told so once" loading LAZY EAGER 12080
 check "loading: there its EAGER is nothing to speak of" loading EAGER EAGER 12080
-check "a program that is not gpushare's keeps its own settings" prepared LAZY 3
+check "a program that is not gpushare's keeps its own settings" prepared LAZY
 
 # What a program does to the system with the shim in it and never called, beyond what it does without.
 untouched() { # VARIABLE=VALUE PROGRAM...: with that the program gets the shim

@@ -47,12 +47,14 @@ for period in 0 1 5; do
 done
 
 # The stream in which evicted kernels go on has a channel that no other stream blocks, or this never ends.
-crowd() {
-	timeout 60 gpushare-emu --memory 256M --evict-every-ms 3 --json "$TMP/json" -- "$BUILD/testsuite/e2e/order" crowd >"$TMP/out" 2>&1 ||
+crowd() { # CONNECTIONS EVICTIONS
+	CUDA_DEVICE_MAX_CONNECTIONS=$1 timeout 60 gpushare-emu --memory 256M --evict-every-ms 3 --json "$TMP/json" -- "$BUILD/testsuite/e2e/order" crowd >"$TMP/out" 2>&1 ||
 		{ echo "exit status $?"; cat "$TMP/out"; return 1; }
-	summary "$TMP/json" "s['evictions'] >= 10"
+	summary "$TMP/json" "$2"
 }
-check "more streams than channels, evictions every 3 ms" crowd
+check "more streams than channels, evictions every 3 ms" crowd 8 "s['evictions'] >= 10"
+check "more streams than channels, of which several hold a kernel" crowd 13 "s['evictions'] >= 10"
+check "one channel for all streams: none is evicted, and none waits" crowd 1 "s['evictions'] == 0"
 
 # after_tasks KERNEL NT PROGRAM...: a lone worker leaves after every K block-tasks: NT / K times, rounded up, less one.
 after_tasks() {

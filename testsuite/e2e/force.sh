@@ -53,9 +53,18 @@ assert sum(r["preemptions"] for r in rows) == int(sys.argv[1]), rows' "$preempti
 }
 check "every ms: a queue of kernels" forced 1 20 many 25
 check "every 10 ms: the same" forced 10 4 many 25
-for case in streams order legacy fork; do
+for case in order legacy fork; do
 	check "every 3 ms: $case" forced 3 3 $case
 done
+# Of the driver's connections one stream may hold a kernel, and whatever is launched beside it goes out as it is.
+connected() { # NUMBER COMMAND...
+	local -x CUDA_DEVICE_MAX_CONNECTIONS=$1
+	"${@:2}"
+}
+check "every 3 ms: streams, all of which may hold a kernel" connected 13 forced 3 3 streams
+check "every 3 ms: streams, of which one may" connected 8 forced 3 0 streams
+never() { forced_once 3 0 streams && [ "$preemptions" = 0 ]; }
+check "every 3 ms: streams, of which none may" connected 7 never
 # Its launches beside calls that must not meet a held kernel go out as they are.
 check "every 3 ms: calls" forced 3 0 calls
 # In turns with one that nobody forces.

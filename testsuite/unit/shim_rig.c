@@ -124,6 +124,10 @@ void ring(void)
 	gs_page_doorbell(page);
 }
 
+#define AS_TEXT(number) #number
+#define TEXT(macro) AS_TEXT(macro)
+const char *shim_rig_connections = TEXT(RIG_CONNECTIONS);
+
 int shim_rig_setup(void **state)
 {
 	CUmodule module;
@@ -132,6 +136,9 @@ int shim_rig_setup(void **state)
 	if (page)
 		return 0;
 	fake_driver_install();
+	unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+	if (shim_rig_connections)
+		setenv("CUDA_DEVICE_MAX_CONNECTIONS", shim_rig_connections, 1);
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
 	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
 	expect_calls("load");

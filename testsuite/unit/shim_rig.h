@@ -31,6 +31,12 @@ extern CUfunction kernel;    /* k */
 		} \
 	} while (0)
 
+/* The process's CUDA_DEVICE_MAX_CONNECTIONS, which shim_rig_setup() sets: with the usual one
+ * several streams may hold a kernel. A group in a process of its own may set another one before;
+ * NULL: none. */
+#define RIG_CONNECTIONS 13
+extern const char *shim_rig_connections;
+
 /* Of a group of tests: does what the head of this file says, once in the process. */
 int shim_rig_setup(void **state);
 /* Before a test: the time slice is ours, nothing is out, no call is remembered. */

@@ -168,7 +168,7 @@ void expect_done(struct call *c)
 
 void begin_idle(void)
 {
-	for (unsigned int i = 1; i <= SHIM_CHANNELS_BUSY; i++)
+	for (unsigned int i = 1; i <= BUSY; i++)
 		assert_int_equal(cuStreamWaitEvent(AT(i), NULL, 0), CUDA_SUCCESS);
 	assert_true(launches(0)); /* as no slot is out */
 	over();
@@ -178,6 +178,6 @@ void begin_full(void)
 {
 	begin_idle();
 	assert_true(launches(0));
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (unsigned int i = 1; i < BUSY - 1; i++)
 		occupy_by_event(i);
 }

@@ -11,8 +11,9 @@
 #include "device/shim/context/channels.h"
 #include "shim_rig.h"
 
-#define HELD (SHIM_CONNECTIONS_N - 7) /* streams that may hold a kernel (context/barrier.h) */
-#define MADE (SHIM_CONNECTIONS_N + 4)
+#define HELD (RIG_CONNECTIONS - 7) /* streams that may hold a kernel then (context/barrier.h) */
+#define BUSY (RIG_CONNECTIONS - 4) /* shim_channels_busy() then */
+#define MADE (RIG_CONNECTIONS + 4)
 #define AT(i) ((CUstream)(uintptr_t)(0x9000 + 0x10 * (i)))
 
 extern _Atomic int pending[MADE]; /* what the driver says of each */
@@ -51,7 +52,13 @@ void *launch_graph(void *call);
 void begin_waiting(struct call *c, void *(*body)(void *), unsigned int stream);
 void expect_done(struct call *c);
 
-/* The group of test_shim_patience.c, which test_shim_channels.c runs; how many tests failed. */
+/* The groups of test_shim_patience.c and test_shim_connections.c, which test_shim_channels.c runs;
+ * how many tests failed. The latter set the number of connections themselves. */
 int shim_patience(void);
+int shim_connections_default(void);
+int shim_connections_one(void);
+int shim_connections_five(void);
+int shim_connections_seven(void);
+int shim_connections_most(void);
 
 #endif

@@ -21,11 +21,11 @@
 static void test_few_streams_are_nobodys_care(void **unused)
 {
 	(void)unused;
-	make(SHIM_CHANNELS_BUSY - 1);
+	make(BUSY - 1);
 	requested = 0;
 	for (unsigned int i = 0; i < HELD; i++)
 		assert_true(launches(i));
-	for (unsigned int i = HELD; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (unsigned int i = HELD; i < BUSY - 1; i++)
 		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
 	assert_int_equal(requested, 0);
 	over();
@@ -67,8 +67,8 @@ static void test_a_wide_graph_and_a_held_kernel(void **unused)
 static void test_one_stream_more(void **unused)
 {
 	(void)unused;
-	make(SHIM_CHANNELS_BUSY);
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY; i++)
+	make(BUSY);
+	for (unsigned int i = 1; i < BUSY; i++)
 		occupy(i);
 	assert_false(shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
 	fake_driver_busy(1);
@@ -97,8 +97,8 @@ static void test_a_threads_stream_more(void **unused)
 	struct call call = { .begun = 1 };
 
 	(void)unused;
-	make(SHIM_CHANNELS_BUSY - 1);
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	make(BUSY - 1);
+	for (unsigned int i = 1; i < BUSY - 1; i++)
 		occupy(i);
 	assert_int_equal(pthread_create(&call.thread, NULL, wait_in_own, &call), 0);
 	EVENTUALLY(call.done);
@@ -124,7 +124,7 @@ static void test_of_many_streams_the_busy_ones_count(void **unused)
 	for (i = 0; i < HELD; i++)
 		assert_true(launches(i));
 	assert_true(shim_is_uncommon(SHIM_UNCOMMON_CROWDED));
-	for (; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (; i < BUSY - 1; i++)
 		occupy(i);
 	/* One too many waits until another one has nothing to do; one that is busy is no more. */
 	begin_waiting(&call, launch_as_is, i);
@@ -139,7 +139,7 @@ static void test_of_many_streams_the_busy_ones_count(void **unused)
 	finish_all();
 	EVENTUALLY(all_prepared());
 	assert_true(launches(0)); /* no slot is out: whoever was busy has ended */
-	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (i = 1; i < BUSY - 1; i++)
 		occupy(i);
 	from = gs_clock_ns();
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, NULL), CUDA_SUCCESS);
@@ -155,7 +155,7 @@ static void test_nobody_waits_for_ever(void **unused)
 
 	(void)unused;
 	assert_true(launches(0));
-	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (i = 1; i < BUSY - 1; i++)
 		occupy(i);
 	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
@@ -172,7 +172,7 @@ static void as_it_leaves(void)
 		return;
 	is_out = 0;
 	lock_watch_unlocked = NULL;
-	begin_waiting(&beside, wait_there, SHIM_CHANNELS_BUSY - 1);
+	begin_waiting(&beside, wait_there, BUSY - 1);
 }
 
 /* Nothing is idle for want of a slot between the driver's call and the mark that it has been made.
@@ -181,7 +181,7 @@ static void test_a_launch_is_always_inside_or_out(void **unused)
 {
 	(void)unused;
 	begin_idle();
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (unsigned int i = 1; i < BUSY - 1; i++)
 		occupy_by_event(i);
 	is_out = 0;
 	lock_watch_unlocked = as_it_leaves;
@@ -215,9 +215,9 @@ static void test_what_is_preenqueued_is_out(void **unused)
 	slot = active();
 	EVENTUALLY(gs_page_load(slot->flags) & GS_SLOT_PREENQUEUED);
 	/* Others' streams come to wait for it. */
-	for (unsigned int i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (unsigned int i = 1; i < BUSY - 1; i++)
 		occupy_by_event(i);
-	begin_waiting(&more, wait_there, SHIM_CHANNELS_BUSY - 1);
+	begin_waiting(&more, wait_there, BUSY - 1);
 	gs_page_store(page->preenqueue, 0);
 	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
@@ -236,7 +236,7 @@ static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 
 	(void)unused;
 	assert_true(launches(0));
-	for (i = 1; i < SHIM_CHANNELS_BUSY - 1; i++)
+	for (i = 1; i < BUSY - 1; i++)
 		occupy(i);
 	assert_int_equal(cuStreamDestroy_v2(AT(1)), CUDA_SUCCESS); /* busy */
 	begin_waiting(&call, launch_as_is, i);
@@ -244,7 +244,7 @@ static void test_a_destroyed_stream_has_its_channel_until_it_ends(void **unused)
 	assert_int_equal(cuStreamDestroy_v2(AT(2)), CUDA_SUCCESS); /* idle */
 	expect_done(&call);
 	over();
-	for (i = 3; i < 3 + SHIM_CHANNELS_BUSY - 1; i++) { /* all, without the default one */
+	for (i = 3; i < 3 + BUSY - 1; i++) { /* all, without the default one */
 		pending[i] = 1;
 		fake_driver_busy(1);
 		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
@@ -282,7 +282,7 @@ static void test_after_a_capture_nobody_is_requested(void **unused)
 	expect_done(&requesting);
 	requested = 0;
 	assert_true(launches(3));
-	for (unsigned int i = 4; i < 3 + SHIM_CHANNELS_BUSY - 1; i++)
+	for (unsigned int i = 4; i < 3 + BUSY - 1; i++)
 		assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
 	over();
 	assert_true(launches(3)); /* nothing else is out */
@@ -324,7 +324,10 @@ int main(void)
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
 		SHIM(test_after_a_capture_nobody_is_requested),
 	};
-	int failed = in_child(threads) || in_child(shim_patience);
+	int failed = in_child(threads) || in_child(shim_patience) ||
+		     in_child(shim_connections_default) || in_child(shim_connections_one) ||
+		     in_child(shim_connections_five) || in_child(shim_connections_seven) ||
+		     in_child(shim_connections_most);
 
 	return cmocka_run_group_tests(tests, streams_setup, NULL) || shim_branches() || failed;
 }

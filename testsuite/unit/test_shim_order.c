@@ -206,7 +206,7 @@ static void test_two_that_come_first_share_a_context(void **unused)
 	assert_true(apart(kernel, STREAM, "wait", kernel, STREAM));
 }
 
-#define CROWD (SHIM_CONNECTIONS_N + 2)
+#define CROWD (RIG_CONNECTIONS + 2)
 static pthread_barrier_t crowd;
 
 static void *launch_and_stay(void *rc)
@@ -239,7 +239,7 @@ static void test_per_thread_streams_are_counted_one_by_one(void **unused)
 	}
 	finish_all();
 	EVENTUALLY(all_prepared());
-	assert_in_range(held, 2, SHIM_CONNECTIONS_N - 7);
+	assert_in_range(held, 2, RIG_CONNECTIONS - 7);
 	/* All of them have been given back. */
 	assert_true(mixed(kernel, CU_STREAM_PER_THREAD, "wait", kernel, OTHER));
 }

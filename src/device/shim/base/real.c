@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/driver/connections.h"
 #include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
@@ -33,8 +34,7 @@ static const char *const names[SHIM_FN_COUNT] = {
 #define WHY_MAX 384
 /* cuDriverGetVersion() */
 #define LAZY_LOADING_SINCE 13000
-#define CONNECTIONS "CUDA_DEVICE_MAX_CONNECTIONS"
-#define CONNECTIONS_MAX 32 /* "CUDA Environment Variables", CUDA C++ Programming Guide */
+#define LOADING "CUDA_MODULE_LOADING"
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 static void *driver;
@@ -118,33 +118,26 @@ static int is_managed(void)
 	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
 }
 
-/* Sets a variable, and tells the user once if that replaces a value of the program's. */
-static void set_instead(const char *name, const char *value, const char *why)
-{
-	const char *had = getenv(name);
-
-	if (had && *had && strcmp(had, value) != 0)
-		shim_notice("%s=%.32s is %s here: %s", name, had, value, why);
-	setenv(name, value, 1);
-}
-
 /*
- * With 8 connections the eighth blocked stream stops the context. Each further connection makes a
- * context more expensive: with 32 it takes 509 ms instead of 151 to make one, and stops the GPU's
- * other contexts for 21 ms instead of 11 (doc/measurements/h200-connections.csv). A program that
- * wants more gets them: the rules for blocked streams count with SHIM_CONNECTIONS_N, which is on
- * the safe side then. The driver reads the variable once, in cuInit.
+ * The number is the program's own, since each further connection makes a context more expensive:
+ * with 32 it takes 509 ms instead of 151 to make one, and stops the GPU's other contexts for 21 ms
+ * instead of 11 (doc/measurements/h200-connections.csv), and with few of them kernels of different
+ * streams keep an order that programs count on. So the rules for blocked streams count with what
+ * there is.
  */
-static void have_connections(void)
+uint32_t shim_connections(void)
 {
-	const char *had = getenv(CONNECTIONS);
-	char *end = NULL;
-	long n = had ? strtol(had, &end, 10) : 0;
+	static _Atomic uint32_t connections;
+	uint32_t n = atomic_load_explicit(&connections, memory_order_relaxed);
 
-	if (n < SHIM_CONNECTIONS_N || n > CONNECTIONS_MAX || *end)
-		set_instead(CONNECTIONS, SHIM_CONNECTIONS,
-			    "evicted kernels occupy connections; kernels of different streams may "
-			    "start in another order than with the number that was set");
+	if (n)
+		return n;
+	/* Whoever comes first has read it for all. */
+	if (atomic_compare_exchange_strong(&connections, &n, cu_connections())) {
+		n = atomic_load(&connections);
+		shim_log("a context has %u connections", n);
+	}
+	return n;
 }
 
 /*
@@ -154,15 +147,20 @@ static void have_connections(void)
  */
 static void load_eagerly(void)
 {
+	const char *had = getenv(LOADING);
 	CUresult (*version)(int *version);
 	void *p = dlsym(driver, names[SHIM_FN_cuDriverGetVersion]);
 	int is = 0;
 
 	memcpy(&version, &p, sizeof(version));
-	if (!version || version(&is) != CUDA_SUCCESS || is < LAZY_LOADING_SINCE)
-		set_instead(
-			"CUDA_MODULE_LOADING", "EAGER",
-			"with a driver before 13.0 lazy loading could wait for a blocked kernel");
+	if (version && version(&is) == CUDA_SUCCESS && is >= LAZY_LOADING_SINCE)
+		return;
+	if (had && *had && strcmp(had, "EAGER") != 0)
+		shim_notice(
+			LOADING
+			"=%.32s is EAGER here: with a driver before 13.0 lazy loading could wait for a blocked kernel",
+			had);
+	setenv(LOADING, "EAGER", 1);
 }
 
 static void *find_driver(char why[WHY_MAX])
@@ -204,10 +202,8 @@ static void open_driver(void)
 	char why[WHY_MAX] = "";
 
 	shim_place_find();
-	if (is_managed()) {
+	if (is_managed())
 		request_membarrier();
-		have_connections();
-	}
 	driver = find_driver(why);
 	if (!driver)
 		shim_notice("no CUDA driver found%s", why);
@@ -222,6 +218,8 @@ void *shim_real(enum shim_fn fn)
 	if (p)
 		return p;
 	pthread_once(&opened, open_driver);
+	if (fn == SHIM_FN_cuInit)
+		shim_connections(); /* the driver reads the variable there, and once */
 	if (!driver)
 		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version :
 							  (void *)(uintptr_t)no_driver;

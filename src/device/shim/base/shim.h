@@ -169,9 +169,11 @@ static inline int shim_is_legacy_held(void)
 	return atomic_load(&shim_held[1]) != 0;
 }
 
-/* The hardware connections that a context has at least (CUDA_DEVICE_MAX_CONNECTIONS), as a number
- * and as text. */
-#define SHIM_CONNECTIONS_N 13
-#define SHIM_CONNECTIONS "13"
+/*
+ * How many hardware connections each context of the process has: what CUDA_DEVICE_MAX_CONNECTIONS
+ * says, 1 to 32, or else the driver's 8. Read once, when the program first takes cuInit, as the
+ * driver does, and the same from then on. Any thread may call it.
+ */
+uint32_t shim_connections(void);
 
 #endif

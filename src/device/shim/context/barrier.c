@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/driver/connections.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/copy_barrier.h"
 #include "device/shim/context/patience.h"
@@ -34,7 +35,8 @@ static __thread uint32_t own_barrier;
  * 65 streams in use, n - 4 may be blocked while all others continue
  * (doc/measurements/h200-connections.csv). Three of those are the shim's own.
  */
-#define STREAMS_MAX (SHIM_CONNECTIONS_N - 7)
+#define NOT_BLOCKED 7
+#define STREAMS_MAX (CU_CONNECTIONS_MAX - NOT_BLOCKED)
 
 /*
  * A stream accepts 1,019 operations behind a wait. In the legacy default stream the next operation
@@ -51,7 +53,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	CUstream stream;
 	unsigned int kernels; /* 0: this entry is free */
-} blocking[STREAMS_MAX];      /* under lock */
+} blocking[STREAMS_MAX];      /* under lock; the first streams_max() of them are used */
+
+/* How many streams may be blocked; with 7 connections and fewer none, so that nothing is held. */
+static uint32_t streams_max(void)
+{
+	uint32_t n = shim_connections();
+
+	return n > NOT_BLOCKED ? n - NOT_BLOCKED : 0;
+}
 
 /*
  * Counts one more kernel in the stream; returns 0 if no further stream may be blocked. The first
@@ -60,16 +70,17 @@ static struct {
  */
 static int stream_blocks(CUstream stream, int legacy)
 {
+	uint32_t max = streams_max();
 	int slot = -1;
 
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < STREAMS_MAX; i++) {
+	for (uint32_t i = 0; i < max; i++) {
 		if (blocking[i].kernels && blocking[i].stream == stream) {
-			slot = i;
+			slot = (int)i;
 			break;
 		}
 		if (!blocking[i].kernels && slot < 0)
-			slot = i;
+			slot = (int)i;
 	}
 	if (slot >= 0) {
 		blocking[slot].stream = stream;

@@ -48,6 +48,13 @@ static _Atomic int several,
 	 * busy. */
 	many;
 
+uint32_t shim_channels_busy(void)
+{
+	uint32_t n = shim_connections();
+
+	return n > 4 ? n - 4 : 0;
+}
+
 static int is_of(const struct shim_stream *s, CUstream stream, uintptr_t thread)
 {
 	return s->stream == stream && s->thread == thread;
@@ -192,7 +199,7 @@ static void inspect(struct shim_session *session, CUcontext ctx)
 /* Under lock: may `more` further streams of the context be busy? */
 static int has_room(CUcontext ctx, uint32_t more)
 {
-	return !atomic_load(&shim_held[0]) || busy(ctx) + more <= SHIM_CHANNELS_BUSY;
+	return !atomic_load(&shim_held[0]) || busy(ctx) + more <= shim_channels_busy();
 }
 
 static void nap(void)
@@ -392,7 +399,7 @@ static void add_new(CUstream stream, CUcontext ctx)
 		n += s->stream && s->ctx == ctx;
 	if (n > 2)
 		atomic_store(&several, 1);
-	if (n > SHIM_CHANNELS_BUSY)
+	if (n > shim_channels_busy())
 		atomic_store(&many, 1);
 }
 

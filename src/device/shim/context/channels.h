@@ -2,7 +2,7 @@
 /*
  * Limits how many streams have work pending while preemptible kernels are out.
  *
- * A context has SHIM_CONNECTIONS_N hardware channels, and a stream with pending work has one of
+ * A context has shim_connections() hardware channels, and a stream with pending work has one of
  * them. A stream that gets work takes a channel in which nothing is pending. If there is none it
  * takes any channel, perhaps one behind a preemptible kernel's wait, and then its work starts only
  * when that kernel has ended. If this happens to the stream in which evicted kernels are
@@ -10,8 +10,8 @@
  * channels, whatever they wait for, and each branch of a graph counts
  * (doc/measurements/h200-channels.csv).
  *
- * So at most SHIM_CHANNELS_BUSY streams may have pending work while a preemptible kernel is out. A
- * program that has made no more streams than that needs no care. For any other program, from its
+ * So at most shim_channels_busy() streams may have pending work while a preemptible kernel is out.
+ * A program that has made no more streams than that needs no care. For any other program, from its
  * first preemptible kernel on, it is noted which streams are used. A stream that would be one too
  * many waits for another one's work to end, and a kernel goes out preemptibly only if there is room
  * for its stream. If a stream has waited for long, the work that it waits for may depend on it;
@@ -26,9 +26,13 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/shim.h"
 
-/* SHIM_CONNECTIONS_N less four. One of the rest is the legacy default stream's; the four are those
- * of the driver itself, the signals, the relaunches and the watchers (guarded.c). */
-#define SHIM_CHANNELS_BUSY (SHIM_CONNECTIONS_N - 4)
+/*
+ * How many streams may have pending work while a preemptible kernel is out, the legacy default
+ * stream among them: the connections less four, which are those of the driver itself, the signals,
+ * the relaunches and the watchers (guarded.c). 0 where there are no more than four. With seven or
+ * fewer no kernel goes out preemptibly (barrier.c), so nothing ever waits for this number.
+ */
+uint32_t shim_channels_busy(void);
 
 struct shim_stream;
 

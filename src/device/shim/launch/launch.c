@@ -46,8 +46,8 @@ static void take_channels(struct shim_session *s, struct shim_launch *l,
 {
 	uint32_t branches = r->graph ? l->kernel->branches : 1;
 
-	if (!branches || branches > SHIM_CONNECTIONS_N)
-		branches = SHIM_CONNECTIONS_N; /* not known, or more than there are */
+	if (!branches || branches > shim_connections())
+		branches = shim_connections(); /* not known, or more than there are */
 	if (branches > 1) {
 		shim_channels_fork(s, branches - 1);
 		l->streams.branches = branches - 1;
