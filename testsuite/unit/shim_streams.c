@@ -73,6 +73,7 @@ static CUresult wait_event(CUstream stream, CUevent event, unsigned int flags)
 
 int streams_setup(void **state)
 {
+	shim_channels_patience_ns = 2 * GS_NS_PER_S; /* long enough to see it */
 	if (shim_rig_setup(state) < 0)
 		return -1;
 	shim_slot[SHIM_FN_cuStreamCreate] = make_stream;

@@ -18,6 +18,8 @@
 #include "fake_driver.h"
 #include "shim_streams.h"
 
+static uint64_t default_ns; /* of shim_channels_patience_ns */
+
 static void test_few_streams_are_nobodys_care(void **unused)
 {
 	(void)unused;
@@ -161,6 +163,25 @@ static void test_nobody_waits_for_ever(void **unused)
 	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
 	assert_true(gs_clock_ns() - from > GS_NS_PER_S);
 	over();
+}
+
+/* Programs wait for a moment only: then the kernels that are out stay until they end. */
+static void test_a_wait_is_short(void **unused)
+{
+	uint64_t from;
+	unsigned int i;
+
+	(void)unused;
+	assert_in_range(default_ns, 1, 200 * GS_NS_PER_MS);
+	shim_channels_patience_ns = default_ns;
+	assert_true(launches(0));
+	for (i = 1; i < BUSY - 1; i++)
+		occupy(i);
+	from = gs_clock_ns();
+	assert_int_equal(launch_in(FAKE_MACHINE_CODE, LONG_GRID, AT(i)), CUDA_SUCCESS);
+	assert_true(gs_clock_ns() - from < GS_NS_PER_S);
+	over();
+	shim_channels_patience_ns = 2 * GS_NS_PER_S;
 }
 
 static struct call beside;
@@ -319,15 +340,19 @@ int main(void)
 		SHIM(test_one_stream_more),
 		SHIM(test_of_many_streams_the_busy_ones_count),
 		SHIM(test_nobody_waits_for_ever),
+		SHIM(test_a_wait_is_short),
 		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_what_is_preenqueued_is_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),
 		SHIM(test_after_a_capture_nobody_is_requested),
 	};
-	int failed = in_child(threads) || in_child(shim_patience) ||
-		     in_child(shim_connections_default) || in_child(shim_connections_one) ||
-		     in_child(shim_connections_five) || in_child(shim_connections_seven) ||
-		     in_child(shim_connections_most);
+	int failed;
+
+	default_ns = shim_channels_patience_ns;
+	failed = in_child(threads) || in_child(shim_patience) ||
+		 in_child(shim_connections_default) || in_child(shim_connections_one) ||
+		 in_child(shim_connections_five) || in_child(shim_connections_seven) ||
+		 in_child(shim_connections_most);
 
 	return cmocka_run_group_tests(tests, streams_setup, NULL) || shim_branches() || failed;
 }

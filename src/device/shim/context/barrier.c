@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "device/driver/connections.h"
+#include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/copy_barrier.h"
 #include "device/shim/context/patience.h"
@@ -44,6 +45,8 @@ static __thread uint32_t own_barrier;
  * lower since several threads may pass the count at once.
  */
 #define BEHIND_MAX 900
+/* How long a call waits at first for the preemptible kernels that are out (patience.h). */
+#define PATIENCE_NS (2 * GS_NS_PER_S)
 /*
  * Operations enqueued since no preemptible kernel was in that stream; set to 0 only while none is.
  */
@@ -181,7 +184,7 @@ void shim_barrier_enter_with_copies(int only_legacy)
 int shim_barrier_enter_patiently(void)
 {
 	static _Atomic unsigned int in_vain;
-	struct shim_patience p = { .in_vain = &in_vain };
+	struct shim_patience p = { .in_vain = &in_vain, .most_ns = PATIENCE_NS };
 
 	shim_copy_barrier_force(0);
 	atomic_fetch_add(&barrier[0], 1);

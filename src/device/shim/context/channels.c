@@ -36,6 +36,8 @@ struct shim_stream {
 	int busy, requested; /* work may be pending; how many threads query the driver about it */
 };
 
+uint64_t shim_channels_patience_ns = 100 * GS_NS_PER_MS;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_stream *streams; /* under lock; records are reused, never freed */
 /* Under lock: the record that was last found for each hash of a stream. */
@@ -217,7 +219,7 @@ static void nap(void)
 static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
 	static _Atomic unsigned int in_vain;
-	struct shim_patience p = { .in_vain = &in_vain };
+	struct shim_patience p = { .in_vain = &in_vain, .most_ns = shim_channels_patience_ns };
 
 	while (!has_room(ctx, more)) {
 		int first = !p.then;

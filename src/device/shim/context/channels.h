@@ -34,6 +34,11 @@
  */
 uint32_t shim_channels_busy(void);
 
+/* How long a stream waits at first for another one's work to end. It is short: a program with many
+ * streams should not be slower than without gpushare, and its kernels stay on the GPU instead. Only
+ * tests set it. */
+extern uint64_t shim_channels_patience_ns;
+
 struct shim_stream;
 
 /*

@@ -9,7 +9,6 @@
 
 /* If the program waits for itself, it may do so again and again. So each further wait is half as
  * long, until one succeeds. */
-#define PATIENCE_NS (2 * GS_NS_PER_S)
 #define PATIENCE_HALVES 10
 /* While another client has the time slice, an evicted kernel cannot end, so that time counts this
  * many times less. */
@@ -26,7 +25,7 @@ int shim_patience_ends(struct shim_patience *p, const struct shim_session *s)
 	/* When the process ends, no agent relaunches the kernels. */
 	if (s->stopping)
 		return 1;
-	if (p->waited_ns <= PATIENCE_NS >> was)
+	if (p->waited_ns <= p->most_ns >> was)
 		return 0;
 	if (!shim_upcalls->keep_held())
 		return 0;

@@ -15,9 +15,10 @@
 
 struct shim_session;
 
-/* One wait, on the stack of the waiting thread; all fields but the first are 0 at first. */
+/* One wait, on the stack of the waiting thread; all fields but the first two are 0 at first. */
 struct shim_patience {
 	_Atomic unsigned int *in_vain; /* how many such waits in a row were given up */
+	uint64_t most_ns;              /* how long the first of them lasts */
 	uint64_t waited_ns;
 	uint64_t then; /* when waited_ns was last updated, ns; 0: not yet */
 };
