@@ -76,14 +76,15 @@ check "so it does where evictions are forced" prepared LAZY GPUSHARE_FORCE_EVICT
 check "an older driver, of which it is not known what waits, loads eagerly" prepared EAGER GPUSHARE_SOCKET="$TMP/nobody"
 check "there, too" prepared EAGER GPUSHARE_FORCE_EVICT_MS=10 SAYING_VERSION=12090
 # What a managed program has set is what the driver gets, nothing is said of it, and the shim counts with the same.
-connections() { # OWN COUNTS; OWN unset: as written here
+connections() { # OWN COUNTS [GETS [VARIABLE=VALUE...]]; OWN unset: as written here; GETS: OWN unless it is given
 	local own=(CUDA_DEVICE_MAX_CONNECTIONS="$1")
 	[ "$1" != unset ] || own=(-u CUDA_DEVICE_MAX_CONNECTIONS)
+	local gets=${3:-${1/#unset/(not set)}}
 	rm -f "$TMP/shim.log"
-	t 20 env "${own[@]}" LD_LIBRARY_PATH="$SHIM${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}" GPUSHARE_DRIVER="$SAYING" GPUSHARE_SOCKET="$TMP/nobody" \
+	t 20 env "${own[@]}" "${@:4}" LD_LIBRARY_PATH="$SHIM${LD_LIBRARY_PATH+:$LD_LIBRARY_PATH}" GPUSHARE_DRIVER="$SAYING" GPUSHARE_SOCKET="$TMP/nobody" \
 		GPUSHARE_LOG="$TMP/shim.log" SAYING_VERSION=13000 "$USER_OF" init >"$TMP/out" 2>"$TMP/err" || return 1
 	cat "$TMP/out" "$TMP/err" "$TMP/shim.log"
-	grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=${1/#unset/(not set)}" "$TMP/out" && ! grep -q CUDA_DEVICE_MAX_CONNECTIONS "$TMP/err" &&
+	grep -qx "driver: CUDA_DEVICE_MAX_CONNECTIONS=$gets" "$TMP/out" && ! grep -q CUDA_DEVICE_MAX_CONNECTIONS "$TMP/err" &&
 		[ "$(grep -c 'a context has' "$TMP/shim.log")" = 1 ] && grep -q "a context has $2 connections" "$TMP/shim.log"
 }
 for own in 1 7 8 13 32; do
@@ -92,6 +93,12 @@ done
 for own in unset "" 0 33 -1 20x 99999999999999999999; do
 	check "connections: a program that sets '$own' has the driver's" connections "$own" 8
 done
+mkdir "$TMP/mps"
+check "connections: without a control daemon's pipes there is no MPS" connections unset 8 "(not set)" CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"
+: >"$TMP/mps/control"
+check "connections: a client of MPS has 13 where it says nothing" connections unset 13 13 CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"
+check "connections: one that sets fewer has them, and none of its kernels is evicted" connections 8 1 8 CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"
+check "connections: one that sets more has them" connections 16 16 16 CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"
 loading() { # OWN GETS VERSION
 	over "$SAYING" CUDA_MODULE_LOADING="$1" GPUSHARE_SOCKET="$TMP/nobody" SAYING_VERSION="$3" "$USER_OF" init || return 1
 	grep -qx "driver: CUDA_MODULE_LOADING=$2" "$TMP/out" &&

@@ -118,6 +118,40 @@ static int is_managed(void)
 	       getenv("GPUSHARE_FORCE_EVICT_TASKS") || getenv("GPUSHARE_FORCE_EVICT_SEED");
 }
 
+/* The place of a control daemon's pipes where the environment names none (Multi-Process Service).
+ */
+#define MPS_PIPES "/tmp/nvidia-mps"
+
+/* Will the driver be a client of an MPS server? It looks for the same. */
+static int is_mps_client(void)
+{
+	const char *pipes = getenv("CUDA_MPS_PIPE_DIRECTORY");
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/control", pipes && *pipes ? pipes : MPS_PIPES);
+	return access(path, F_OK) == 0;
+}
+
+/*
+ * A client of MPS has fewer than eight connections unless the environment asks for more, so that an
+ * evicted kernel never went on (H200). With so many six streams may be blocked, as in a context of
+ * the process's own.
+ */
+#define MPS_CONNECTIONS 13
+#define MPS_CONNECTIONS_TEXT "13"
+
+static uint32_t connections_here(void)
+{
+	uint32_t n;
+
+	if (!is_managed() || !is_mps_client())
+		return cu_connections();
+	if (!getenv(CU_CONNECTIONS))
+		setenv(CU_CONNECTIONS, MPS_CONNECTIONS_TEXT, 1);
+	n = cu_connections();
+	return n < MPS_CONNECTIONS ? 1 : n;
+}
+
 /*
  * The number is the program's own, since each further connection makes a context more expensive:
  * with 32 it takes 509 ms instead of 151 to make one, and stops the GPU's other contexts for 21 ms
@@ -133,9 +167,9 @@ uint32_t shim_connections(void)
 	if (n)
 		return n;
 	/* Whoever comes first has read it for all. */
-	if (atomic_compare_exchange_strong(&connections, &n, cu_connections())) {
+	if (atomic_compare_exchange_strong(&connections, &n, connections_here())) {
 		n = atomic_load(&connections);
-		shim_log("a context has %u connections", n);
+		shim_log("a context has %u connections to count with", n);
 	}
 	return n;
 }

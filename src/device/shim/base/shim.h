@@ -170,9 +170,12 @@ static inline int shim_is_legacy_held(void)
 }
 
 /*
- * How many hardware connections each context of the process has: what CUDA_DEVICE_MAX_CONNECTIONS
- * says, 1 to 32, or else the driver's 8. Read once, when the program first takes cuInit, as the
- * driver does, and the same from then on. Any thread may call it.
+ * How many hardware connections each context of the process has to count with: what
+ * CUDA_DEVICE_MAX_CONNECTIONS says, 1 to 32, or else the driver's 8. Read once, when the program
+ * first takes cuInit, as the driver does, and the same from then on. Any thread may call it.
+ *
+ * In a managed client of MPS the first call sets the variable to 13 if the program has not set it.
+ * With fewer than that the result is 1, since such a client may have fewer than it asks for.
  */
 uint32_t shim_connections(void);
 
