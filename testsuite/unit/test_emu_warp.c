@@ -201,6 +201,29 @@ static void special_registers(void **state)
 		assert_int_equal(got[i], i / 32 * 100 + i % 32 + ((1u << i % 32) - 1) + 40000);
 }
 
+static double processor_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Long sleeps take the time that they say, and no processor. */
+static void sleeps(void **state)
+{
+	double processor = processor_seconds(), began = emu_test_seconds();
+
+	(void)state;
+	run(HEAD BEGIN(
+		    "k") "mov.u32 %r1, 0;\nagain:\nnanosleep.u32 1000000;\nadd.u32 %r1, %r1, 1;\n"
+			 "setp.lt.u32 %p0, %r1, 50;\n@%p0 bra again;\n" END,
+	    1, 32);
+	assert_int_equal(got[31], 50);
+	assert_true(emu_test_seconds() - began >= 0.05);
+	assert_true(processor_seconds() - processor < (emu_test_seconds() - began) / 2);
+}
+
 static int setup(void **state)
 {
 	emu_test_begin(state);
@@ -223,6 +246,7 @@ int main(void)
 		cmocka_unit_test(blocks_wait_for_blocks),
 		cmocka_unit_test(atomics_across_blocks),
 		cmocka_unit_test(special_registers),
+		cmocka_unit_test(sleeps),
 	};
 
 	alarm(120);

@@ -459,6 +459,20 @@ static int stack(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	return op ? 0 : -1;
 }
 
+static int sleeps(struct decoder *d, const struct ptx_insn *in)
+{
+	struct emu_op *op;
+	int32_t row;
+
+	if (in->nopd != 1)
+		return decode_unknown(d, in);
+	row = decode_source(d, &in->opd[0], EMU_K_U32, PTX_T_U32);
+	op = row == EMU_NO_ROW ? NULL : decode_emit(d, EMU_C_ALU, emu_h_nanosleep);
+	if (op)
+		op->s[0] = row;
+	return op ? 0 : -1;
+}
+
 static int testp(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	static const char *const names[] = { "finite",     "infinite", "number",
@@ -524,6 +538,6 @@ int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		return op ? decode_fix(d, op->d, wide ? EMU_K_U64 : EMU_K_U32, fix) : -1;
 	}
 	if (is(m, "nanosleep"))
-		return decode_emit(d, EMU_C_ALU, emu_h_nanosleep) ? 0 : -1;
+		return sleeps(d, in);
 	return table(d, in, m);
 }

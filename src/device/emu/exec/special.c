@@ -144,10 +144,26 @@ int emu_h_isspacep(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 	return 0;
 }
 
+#define SLEEP_LEAST_NS 100000u
+#define SLEEP_MOST_NS 1000000u /* PTX ISA, nanosleep */
+
+/*
+ * The other warps and groups go first.  A long sleep also leaves the host's processor: a kernel
+ * that only lasts takes nothing from what else runs here.  The deterministic device's clock counts
+ * operations, so nobody sleeps there.
+ */
 int emu_h_nanosleep(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
-	(void)op;
-	(void)mask;
-	w->progress.yield = 1; /* the other warps and groups go first */
+	const uint32_t *ns = ROW32(w, op->s[0]);
+	struct timespec ts = { 0, 0 };
+
+	EACH (i)
+		if ((long)ns[i] > ts.tv_nsec)
+			ts.tv_nsec = (long)ns[i];
+	if (ts.tv_nsec > SLEEP_MOST_NS)
+		ts.tv_nsec = SLEEP_MOST_NS;
+	if (ts.tv_nsec >= SLEEP_LEAST_NS && !w->block->grid->cycles)
+		nanosleep(&ts, NULL);
+	w->progress.yield = 1;
 	return 0;
 }
