@@ -72,7 +72,7 @@ has_worked() { # NAME: for a second
 # It has been told to leave and does not: nobody waits for it any longer.
 told_to_leave() {
 	local from
-	begin victim low "$ORDER" stay && at_work victim low "$last" && until_true 20 has_worked victim || return 1
+	begin victim low "$ORDER" stay busy && at_work victim low "$last" && until_true 20 has_worked victim || return 1
 	begin other high "$ORDER" many 1 && until_true 20 connected other && sleep 0.5 || return 1
 	kill -0 "$other" || { cat "$TMP/other.out"; echo "the other one did not wait"; return 1; }
 	from=${EPOCHREALTIME/./}

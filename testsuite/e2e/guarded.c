@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * guarded BLOCKS SPIN [once | FILE]: a kernel that may be guarded and no more, since lanes leave
+ * guarded BLOCKS US [once | FILE]: a kernel that may be guarded and no more, since lanes leave
  * before a barrier, launched three times in one stream, its parameters listed, packed, and with a
- * launch attribute; or once.  With a FILE the blocks spin only as long as it is there.
+ * launch attribute; or once.  A block sleeps for so many microseconds; with a FILE only those that
+ * begin while it is there.
  *
  * The first thread of a block takes one step of a linear congruential generator in the block's
  * word: one that ran twice, or not at all, or under another's index leaves a wrong one.  How often
@@ -26,13 +27,13 @@
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry guarded(.param .u64 words, .param .u64 over, .param .u32 spin)\n"
+	".visible .entry guarded(.param .u64 words, .param .u64 over, .param .u32 us)\n"
 	"{\n"
 	"	.reg .pred %p<3>;\n"
 	"	.reg .b32 %r<12>;\n"
 	"	.reg .b64 %rd<4>;\n"
 	"	ld.param.u64 %rd1, [words];\n"
-	"	ld.param.u32 %r1, [spin];\n"
+	"	ld.param.u32 %r1, [us];\n"
 	"	mov.u32 %r2, %tid.x;\n"
 	"	setp.gt.u32 %p1, %r2, 20;\n"
 	"	@%p1 bra OUT;\n"
@@ -42,8 +43,11 @@ static const char ptx[] =
 	"	ld.volatile.global.u32 %r11, [%rd2];\n"
 	"	setp.ne.u32 %p1, %r11, 0;\n"
 	"	@%p1 bra STEP;\n"
-	"AGAIN:\n"
-	"	sub.u32 %r1, %r1, 1;\n"
+	"AGAIN:\n" /* a ms at most at a time */
+	"	min.u32 %r3, %r1, 1000;\n"
+	"	mul.lo.u32 %r3, %r3, 1000;\n"
+	"	nanosleep.u32 %r3;\n"
+	"	sub.u32 %r1, %r1, 1000;\n"
 	"	setp.gt.s32 %p1, %r1, 0;\n"
 	"	@%p1 bra AGAIN;\n"
 	"STEP:\n"
@@ -105,10 +109,10 @@ int main(int argc, char **argv)
 	uint32_t n = blocks * ROWS * PLANES, *words = malloc(n * sizeof(*words) + 1);
 	struct {
 		CUdeviceptr words, over;
-		uint32_t spin;
+		uint32_t us;
 	} packed;
 	size_t bytes = 20;
-	void *params[] = { &packed.words, &packed.over, &packed.spin };
+	void *params[] = { &packed.words, &packed.over, &packed.us };
 	void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			  &bytes, CU_LAUNCH_PARAM_END };
 	CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_PRIORITY };
@@ -119,7 +123,7 @@ int main(int argc, char **argv)
 
 	if (!n || !words)
 		return 2;
-	packed.spin = (uint32_t)atoi(argv[2]);
+	packed.us = (uint32_t)atoi(argv[2]);
 	kernel = start_with(ptx, "guarded", &module);
 	CHECK(cuMemAlloc(&packed.words, n * sizeof(*words)));
 	CHECK(cuStreamCreate(&config.hStream, CU_STREAM_NON_BLOCKING));

@@ -35,8 +35,8 @@ forced() { # MS LEAST ARGUMENT...
 # --- every signal ---
 for signal in proxy memop dma; do
 	check "$signal: gpushared serves" serve "PolicyParameters=eviction_signal=$signal"
-	check "$signal: every ms" forced 1 5 "$BLOCKS" 2000
-	check "$signal: every 10 ms" forced 10 5 "$BLOCKS" 2000
+	check "$signal: every ms" forced 1 5 "$BLOCKS" 200
+	check "$signal: every 10 ms" forced 10 5 "$BLOCKS" 200
 	check "$signal: no kernel was waited for in vain" lacks 'have not left' "$TMP/log"
 	check "$signal: gpushared stops" stop_daemon
 done
@@ -49,9 +49,9 @@ alone() { # MS ARGUMENT...
 	cat "$TMP/out"
 	grep -qx 'guarded: right' "$TMP/out" && grep -q 'guarded goes on from block-task' "$TMP/shim"
 }
-check "every 0.2 ms" alone 0.2 "$BLOCKS" 2000
+check "every 0.2 ms" alone 0.2 "$BLOCKS" 200
 by_tasks() {
-	t 100 gpushare-emu --evict-every-tasks 500 -- "$GUARDED" 4096 100 >"$TMP/out" 2>&1 || return 1
+	t 100 gpushare-emu --evict-every-tasks 500 -- "$GUARDED" 4096 10 >"$TMP/out" 2>&1 || return 1
 	cat "$TMP/out"
 	grep -qx 'guarded: right' "$TMP/out" && grep -qE 'evictions [1-9]' "$TMP/out"
 }
@@ -68,8 +68,8 @@ beside() {
 	cat "$TMP/other"
 	return $rc
 }
-check "every ms, beside another program" beside 1 5 "$BLOCKS" 2000
-check "every 10 ms, beside another program" beside 10 5 "$BLOCKS" 2000
+check "every ms, beside another program" beside 1 5 "$BLOCKS" 200
+check "every 10 ms, beside another program" beside 10 5 "$BLOCKS" 200
 # A relaunch that heeded each order at once would never get past the blocks that have run.
 # 32768 take some 30 ms to be got past.
 many=$(usual_or_long 32768 1048576)
@@ -83,7 +83,7 @@ check "gpusharectl kernels names the form" names_the_form
 restarted() {
 	local step before
 	before=$(grep -c 'goes on from' "$TMP/shim")
-	GPUSHARE_LOG=$TMP/shim t 200 gpusharectl run --shares 20 --mem 64M --force-evict-ms 2 -- "$GUARDED" "$BLOCKS" 20000 >"$TMP/out" 2>&1 & step=$!
+	GPUSHARE_LOG=$TMP/shim t 200 gpusharectl run --shares 20 --mem 64M --force-evict-ms 2 -- "$GUARDED" "$BLOCKS" 2000 >"$TMP/out" 2>&1 & step=$!
 	goes_on() { [ "$(grep -c 'goes on from' "$TMP/shim")" -gt $((before + 3)) ]; }
 	until_true 30 goes_on || return 1
 	kill_daemon && start_daemon || return 1

@@ -4,8 +4,10 @@
  *
  * The kernel maps each word to the next of a linear congruential generator,
  * many times over: a block-task that ran twice, not at all, or after what was
- * enqueued behind it leaves a wrong word.  Cases: streams, crowd, order, legacy,
- * calls, many, short, one, graphs, fork, orphan, stay; exit status 1 when one is not as it must be.
+ * enqueued behind it leaves a wrong word.  Most of its time it sleeps, so that the programs of one
+ * machine's tests take their time on the emulated device and not the machine's.  Cases: streams,
+ * crowd, order, legacy, calls, many, short, one, graphs, fork, orphan, stay; exit status 1 when one
+ * is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -24,43 +26,53 @@
 #define WORDS 16384
 #define BYTES (WORDS * sizeof(uint32_t))
 #define THREADS 64
-#define SPIN 1200u
+#define STEPS 40u /* of the generator, for each time that a block-task sleeps */
 #define LIMIT_S 100
 
-static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-			  ".visible .entry lcg(.param .u64 p, .param .u32 spin)\n"
-			  "{\n"
-			  "	.reg .pred %p1;\n"
-			  "	.reg .b32 %r<8>;\n"
-			  "	.reg .b64 %rd<4>;\n"
-			  "	ld.param.u64 %rd1, [p];\n"
-			  "	ld.param.u32 %r1, [spin];\n"
-			  "	mov.u32 %r2, %ctaid.x;\n"
-			  "	mov.u32 %r3, %ntid.x;\n"
-			  "	mov.u32 %r4, %tid.x;\n"
-			  "	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
-			  "	cvta.to.global.u64 %rd2, %rd1;\n"
-			  "	mul.wide.u32 %rd3, %r5, 4;\n"
-			  "	add.s64 %rd2, %rd2, %rd3;\n"
-			  "	ld.global.u32 %r6, [%rd2];\n"
-			  "	mov.u32 %r7, 0;\n"
-			  "AGAIN:\n"
-			  "	mad.lo.s32 %r6, %r6, 1664525, 1013904223;\n"
-			  "	add.s32 %r7, %r7, 1;\n"
-			  "	setp.lt.u32 %p1, %r7, %r1;\n"
-			  "	@%p1 bra AGAIN;\n"
-			  "	st.global.u32 [%rd2], %r6;\n"
-			  "	ret;\n"
-			  "}\n";
+static const char ptx[] =
+	".version 7.0\n.target sm_70\n.address_size 64\n"
+	".visible .entry lcg(.param .u64 p, .param .u32 times, .param .u32 steps)\n"
+	"{\n"
+	"	.reg .pred %p1;\n"
+	"	.reg .b32 %r<10>;\n"
+	"	.reg .b64 %rd<4>;\n"
+	"	ld.param.u64 %rd1, [p];\n"
+	"	ld.param.u32 %r1, [times];\n"
+	"	ld.param.u32 %r8, [steps];\n"
+	"	mov.u32 %r2, %ctaid.x;\n"
+	"	mov.u32 %r3, %ntid.x;\n"
+	"	mov.u32 %r4, %tid.x;\n"
+	"	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+	"	cvta.to.global.u64 %rd2, %rd1;\n"
+	"	mul.wide.u32 %rd3, %r5, 4;\n"
+	"	add.s64 %rd2, %rd2, %rd3;\n"
+	"	ld.global.u32 %r6, [%rd2];\n"
+	"TIMES:\n"
+	"	setp.eq.u32 %p1, %r1, 0;\n"
+	"	@%p1 bra STEPS;\n"
+	"	nanosleep.u32 100000;\n"
+	"	sub.u32 %r1, %r1, 1;\n"
+	"STEPS:\n"
+	"	mov.u32 %r7, 0;\n"
+	"AGAIN:\n"
+	"	mad.lo.s32 %r6, %r6, 1664525, 1013904223;\n"
+	"	add.s32 %r7, %r7, 1;\n"
+	"	setp.lt.u32 %p1, %r7, %r8;\n"
+	"	@%p1 bra AGAIN;\n"
+	"	setp.ne.u32 %p1, %r1, 0;\n"
+	"	@%p1 bra TIMES;\n"
+	"	st.global.u32 [%rd2], %r6;\n"
+	"	ret;\n"
+	"}\n";
 
 static CUcontext ctx;
 static CUfunction kernel;
-static uint32_t mul = 1, add; /* SPIN steps of the generator in one */
+static uint32_t mul = 1, add; /* STEPS steps of the generator in one */
 static void start(void)
 {
 	CUmodule module;
 
-	for (unsigned int i = 0; i < SPIN; i++) {
+	for (unsigned int i = 0; i < STEPS; i++) {
 		mul *= 1664525u;
 		add = add * 1664525u + 1013904223u;
 	}
@@ -71,8 +83,8 @@ static void start(void)
 /* As long as so many, and with the same result. */
 static void launch_long(CUdeviceptr p, CUstream stream, int times)
 {
-	uint32_t spin = SPIN * (uint32_t)times;
-	void *params[] = { &p, &spin };
+	uint32_t n = (uint32_t)times, steps = STEPS;
+	void *params[] = { &p, &n, &steps };
 
 	CHECK(cuLaunchKernel(kernel, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, stream, params,
 			     NULL));
@@ -346,9 +358,9 @@ static void many(int n)
 /* So short that most of them go without marks; it stays as long as the file is there. */
 static void briefly(int n, const char *file)
 {
-	uint32_t *w = words(1), spin = 1, x = 1;
+	uint32_t *w = words(1), times = 0, steps = 1, x = 1;
 	CUdeviceptr d = device_words();
-	void *params[] = { &d, &spin };
+	void *params[] = { &d, &times, &steps };
 
 	CHECK(cuMemcpyHtoD(d, w, BYTES));
 	for (int i = 0; i < n; i++) {
@@ -446,12 +458,12 @@ static void orphan(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Block-tasks that take minutes: nothing makes it leave. */
-static void stay(void)
+/* Block-tasks that take minutes: nothing makes it leave. busy: of the machine's time, too. */
+static void stay(int busy)
 {
 	CUdeviceptr d = device_words();
-	uint32_t spin = UINT32_MAX;
-	void *params[] = { &d, &spin };
+	uint32_t times = busy ? 0 : UINT32_MAX, steps = busy ? UINT32_MAX : 1;
+	void *params[] = { &d, &times, &steps };
 
 	CHECK(cuLaunchKernel(kernel, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
 	CHECK(cuCtxSynchronize());
@@ -484,7 +496,7 @@ int main(int argc, char **argv)
 	else if (strcmp(name, "fork") == 0)
 		forks();
 	else if (strcmp(name, "stay") == 0)
-		stay();
+		stay(argc > 2 && strcmp(argv[2], "busy") == 0);
 	else if (strcmp(name, "orphan") == 0)
 		orphan();
 	else

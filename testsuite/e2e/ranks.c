@@ -24,22 +24,23 @@
 	    */
 #define BYTES 4096
 #define BLOCKS 64u
-#define SPIN 2000u
+#define SLEEPS 3u /* of 100 us, of each block */
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry compute(.param .u64 words, .param .u32 spin)\n"
+	".visible .entry compute(.param .u64 words, .param .u32 sleeps)\n"
 	"{\n"
 	"	.reg .pred %p1;\n"
 	"	.reg .b32 %r<6>;\n"
 	"	.reg .b64 %rd<4>;\n"
 	"	ld.param.u64 %rd1, [words];\n"
-	"	ld.param.u32 %r1, [spin];\n"
+	"	ld.param.u32 %r1, [sleeps];\n"
 	"	cvta.to.global.u64 %rd2, %rd1;\n"
 	"	mov.u32 %r2, %ctaid.x;\n"
 	"	mul.wide.u32 %rd3, %r2, 4;\n"
 	"	add.s64 %rd2, %rd2, %rd3;\n"
 	"AGAIN:\n"
+	"	nanosleep.u32 100000;\n"
 	"	sub.u32 %r1, %r1, 1;\n"
 	"	setp.ne.u32 %p1, %r1, 0;\n"
 	"	@%p1 bra AGAIN;\n"
@@ -71,10 +72,13 @@ static const char ptx[] =
 	"	membar.sys;\n"
 	"	st.volatile.global.u32 [%rd2], %r2;\n"
 	"	mov.u32 %r5, 0;\n"
+	"	bra OTHER;\n"
+	"LATER:\n" /* it keeps its GPU, but takes no processor from the other ranks */
+	"	nanosleep.u32 100000;\n"
 	"OTHER:\n"
 	"	ld.volatile.global.u32 %r6, [%rd1];\n"
 	"	setp.lt.u32 %p1, %r6, %r2;\n"
-	"	@%p1 bra OTHER;\n"
+	"	@%p1 bra LATER;\n"
 	"	membar.sys;\n"
 	"	add.s64 %rd6, %rd1, %rd4;\n"
 	"	ld.volatile.global.u32 %r7, [%rd6];\n"
@@ -117,7 +121,7 @@ static uint32_t sum_of(uint32_t ranks, uint32_t step)
 
 int main(int argc, char **argv)
 {
-	uint32_t ranks, rank, steps, spin = SPIN, sum;
+	uint32_t ranks, rank, steps, sleeps = SLEEPS, sum;
 	CUdeviceptr all, mine, words, result;
 	CUfunction compute, reduce;
 	CUmodule module;
@@ -138,7 +142,7 @@ int main(int argc, char **argv)
 	CHECK(cuMemAlloc(&result, 4));
 	for (uint32_t step = 1; step <= steps; step++) {
 		uint32_t number = 1000 * rank + step;
-		void *of_compute[] = { &words, &spin };
+		void *of_compute[] = { &words, &sleeps };
 		void *of_reduce[] = { &all, &mine, &result, &ranks, &step, &number };
 
 		CHECK(cuLaunchKernel(compute, BLOCKS, 1, 1, 32, 1, 1, 0, NULL, of_compute, NULL));

@@ -5,7 +5,7 @@
 # RUNS: so many with each policy (default 8; 1000 in make check-long, of the default policy).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl testsuite/e2e/ranks gpushare-demo-matmul
+need_built gpushared gpusharectl testsuite/e2e/ranks testsuite/e2e/order
 own_daemon
 RANKS=$BUILD/testsuite/e2e/ranks
 RUNS=${RUNS:-$(usual_or_long 4 1000)}
@@ -23,7 +23,7 @@ begin_neighbours() { # PARTITION
 	touch "$TMP/neighbours"
 	for gpu in 0 1 2; do
 		t 3600 gpusharectl run --gpu $gpu --shares 40 --mem 64M --partition "$1" -- \
-			bash -c "while [ -e '$TMP/neighbours' ]; do '$BUILD/gpushare-demo-matmul' --tiles 8 --repeats 20 | grep -q 'correct: ' || exit 1; done" >"$TMP/neighbour.$gpu" 2>&1 &
+			bash -c "while [ -e '$TMP/neighbours' ]; do '$BUILD/testsuite/e2e/order' many 10 | grep -qx 'many: right' || exit 1; done" >"$TMP/neighbour.$gpu" 2>&1 &
 		neighbours+=($!)
 	done
 }

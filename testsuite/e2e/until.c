@@ -5,7 +5,8 @@
  *
  * Each word takes one step of a linear congruential generator: a block-task that ran twice or not
  * at all leaves a wrong one.  A block-task that begins while FILE is there takes its time, the
- * others end at once.
+ * others end at once.  It sleeps meanwhile, which leaves the machine's processors to the other
+ * tests.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -18,21 +19,22 @@
 
 #define BLOCKS 16384u
 #define THREADS 64u
-#define SPIN 76800u /* 12 ms of a block-task on the emulated device */
+/* Of a ms, of each of two warps: 12 ms of a block-task on the emulated device. */
+#define SLEEPS 6u
 #define WORDS (BLOCKS * THREADS)
 #define BYTES (WORDS * sizeof(uint32_t))
 #define NEXT(x) ((x)*1664525u + 1013904223u)
 
 static const char ptx[] =
 	".version 7.0\n.target sm_70\n.address_size 64\n"
-	".visible .entry until(.param .u64 words, .param .u64 over, .param .u32 spin)\n"
+	".visible .entry until(.param .u64 words, .param .u64 over, .param .u32 sleeps)\n"
 	"{\n"
 	"	.reg .pred %p1;\n"
 	"	.reg .b32 %r<9>;\n"
 	"	.reg .b64 %rd<6>;\n"
 	"	ld.param.u64 %rd1, [words];\n"
 	"	ld.param.u64 %rd2, [over];\n"
-	"	ld.param.u32 %r1, [spin];\n"
+	"	ld.param.u32 %r1, [sleeps];\n"
 	"	mov.u32 %r2, %ctaid.x;\n"
 	"	mov.u32 %r3, %ntid.x;\n"
 	"	mov.u32 %r4, %tid.x;\n"
@@ -45,6 +47,7 @@ static const char ptx[] =
 	"	setp.ne.u32 %p1, %r6, 0;\n"
 	"	@%p1 bra STEP;\n"
 	"AGAIN:\n"
+	"	nanosleep.u32 1000000;\n"
 	"	sub.u32 %r1, %r1, 1;\n"
 	"	setp.ne.u32 %p1, %r1, 0;\n"
 	"	@%p1 bra AGAIN;\n"
@@ -57,9 +60,9 @@ static const char ptx[] =
 
 int main(int argc, char **argv)
 {
-	uint32_t *words = malloc(BYTES), spin = SPIN, wrong = 0;
+	uint32_t *words = malloc(BYTES), sleeps = SLEEPS, wrong = 0;
 	CUdeviceptr d, seen;
-	void *params[] = { &d, &seen, &spin };
+	void *params[] = { &d, &seen, &sleeps };
 	CUmodule module;
 	CUfunction kernel;
 
