@@ -142,6 +142,17 @@ static void poll_all(struct gs_gpu *gpu, uint64_t now)
 	gs_gpu_task_check_idle(gpu, now);
 }
 
+static int waits(const struct gs_gpu_client *t)
+{
+	return t->task && !gs_gpu_client_has_slice(t);
+}
+
+/* Whom the others must reckon with. */
+static int is_active(const struct gs_gpu_client *t, uint64_t now)
+{
+	return waits(t) || gs_gpu_client_uses(t, now);
+}
+
 /*
  * What the page says of contention by others. A client should queue only few kernels that cannot
  * leave in two cases: a more urgent client may come at any moment, or all clients' kernels run
@@ -158,12 +169,12 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 	if (t->p.force_ns)
 		return GS_CONTENDED;
 	LIST_FOREACH (other, &gpu->clients, link) {
-		int urgency = other == t ? 0 : gs_gpu_client_compare(other, t);
-		int waits = other->task && !gs_gpu_client_has_slice(other);
+		int urgency;
 
-		if (other == t)
+		if (other == t || !is_active(other, now))
 			continue;
-		if (t == gpu->holder && waits && (urgency >= 0 || !gpu->o.leave_most_ns) &&
+		urgency = gs_gpu_client_compare(other, t);
+		if (t == gpu->holder && waits(other) && (urgency >= 0 || !gpu->o.leave_most_ns) &&
 		    !other->holder_state.held)
 			return GS_CONTENDED;
 		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) &&
@@ -174,7 +185,7 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 		 * they stay beside it, markers would only slow this client down, and the other one
 		 * uses its pauses anyway.
 		 */
-		if ((t == gpu->holder && waits) ||
+		if ((t == gpu->holder && waits(other)) ||
 		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now))) {
 			if (!gs_holders_cannot_leave(other, now))
 				is = GS_CONTENDED_TRACKED;
@@ -202,8 +213,8 @@ static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_clie
 	if (!gpu->o.leave_most_ns || gpu->o.one_context || t->p.force_ns)
 		return 0;
 	LIST_FOREACH (other, &gpu->clients, link)
-		if (other != t && gs_gpu_client_compare(other, t) > 0 &&
-		    gs_gpu_client_uses(other, now) && gs_gpu_task_length(other, now) > longest)
+		if (other != t && gs_gpu_client_uses(other, now) &&
+		    gs_gpu_client_compare(other, t) > 0 && gs_gpu_task_length(other, now) > longest)
 			longest = gs_gpu_task_length(other, now);
 	if (!longest)
 		return 0;
@@ -224,24 +235,30 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 	const struct gs_gpu_client *there = gpu->leaving                           ? gpu->leaving :
 					    gpu->holder && gpu->holder->found.live ? gpu->holder :
 										     NULL;
-	unsigned users = 0, clients = 0;
+	unsigned users = 0, clients = 0, active = 0;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		clients++;
+		active += is_active(t, now) != 0;
 		if (gs_gpu_client_uses(t, now)) {
 			one = t;
 			users++;
 		}
 	}
 	LIST_FOREACH (t, &gpu->clients, link) {
+		/* Of a thousand clients most are idle, and to look at all for each takes long. */
+		int others = active > (is_active(t, now) ? 1u : 0u) || t->p.force_ns;
+
 		if (gpu->o.leave_most_ns || t == gpu->holder)
-			gs_page_tell(t->p.page->contended, contention(gpu, t, now));
+			gs_page_tell(t->p.page->contended,
+				     others ? contention(gpu, t, now) : GS_CONTENDED_NOT);
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		gs_page_tell(t->p.page->only,
 			     clients == 1 && !t->p.force_ns && !t->p.period.deadline_ns);
 		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
 		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
-		gs_page_tell(t->p.page->priorities.leave_most_us, leave_most_us(gpu, t, now));
+		gs_page_tell(t->p.page->priorities.leave_most_us,
+			     others ? leave_most_us(gpu, t, now) : 0);
 	}
 }
 

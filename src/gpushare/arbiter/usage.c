@@ -218,15 +218,18 @@ static void forget(struct gs_gpu *gpu)
 {
 	struct gs_gpu_client *t, *other;
 
-	LIST_FOREACH (t, &gpu->clients, link)
+	LIST_FOREACH (t, &gpu->clients, link) {
+		if (!t->holder_state.joined)
+			continue;
 		LIST_FOREACH (other, &gpu->clients, link) {
 			double lead = gs_usage_lead(other, t);
 
-			if (other->holder_state.joined && t->holder_state.joined &&
-			    gs_gpu_client_compare(t, other) == 0 && lead > BEHIND_MOST_NS)
+			if (other->holder_state.joined && gs_gpu_client_compare(t, other) == 0 &&
+			    lead > BEHIND_MOST_NS)
 				t->holder_state.used_ns +=
 					(lead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
 		}
+	}
 }
 
 void gs_usage_step(struct gs_gpu *gpu, uint64_t now)
