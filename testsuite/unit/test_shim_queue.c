@@ -42,21 +42,26 @@ static void *launch_graphs(void *rc)
 	return NULL;
 }
 
-/* As many as are out after a while, of MANY that a thread launches on a GPU that is through with
- * none; then all go. */
-static unsigned out_at_once(void *(*body)(void *))
+#define POLL_MS 200
+
+/* As many as are out after POLL_MS, of MANY that a thread launches on a GPU that is through with
+ * none; then all go.  In *ms when the look was. */
+static unsigned out_after(void *(*body)(void *), uint64_t *ms)
 {
 	CUresult rc = CUDA_SUCCESS;
 	pthread_t thread;
 	unsigned most;
+	uint64_t from;
 
 	out = 0;
 	fake_driver_inside(count_out);
 	fake_driver_busy(1);
 	assert_int_equal(pthread_create(&thread, NULL, body, &rc), 0);
+	from = gs_clock_ns();
 	EVENTUALLY(out);
-	usleep(200000);
+	usleep(POLL_MS * 1000);
 	most = out;
+	*ms = (gs_clock_ns() - from) / GS_NS_PER_MS;
 	for (uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S; out < MANY && gs_clock_ns() < until;
 	     usleep(200))
 		finish_all();
@@ -69,6 +74,20 @@ static unsigned out_at_once(void *(*body)(void *))
 	fake_driver_inside(NULL);
 	assert_int_equal(shim_launch_queued_ns(), 0);
 	assert_int_equal(shim_launch_queued_unknown(), 0);
+	return most;
+}
+
+/* Where the look came late, on a busy machine, others' patience may have been at an end: again. */
+static unsigned out_at_once(void *(*body)(void *))
+{
+	unsigned most = 0;
+	uint64_t ms = 0;
+
+	for (int i = 0; i < 20; i++) {
+		most = out_after(body, &ms);
+		if (ms < 2 * POLL_MS)
+			break;
+	}
 	return most;
 }
 
@@ -95,8 +114,6 @@ static void *launch_in_own_streams(void *rc)
 	from += LONE;
 	return NULL;
 }
-
-#define POLL_MS 200
 
 /* So many are out while none of them ends, after POLL_MS, and as soon as there are that many.  Then
  * they end. */
