@@ -65,7 +65,8 @@ check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a 
 check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'
 check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for "$(usual_or_long 500ms 1500ms)"
-check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 10'
+# A daemon that polls takes most of a processor; one that sleeps can take more than 10 on a busy machine, where each of its wakes is a cold one.
+check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 30'
 by_itself() { # without flags: the shim of the build tree, the driver of gpushare.conf
 	printf 'Driver=%s\nGpu=0 Memory=64M\n' "$BUILD/src/device/emu/.libs/libcuda.so.1" >"$TMP/found.conf"
 	GPUSHARE_CONF=$TMP/found.conf t 60 gpushare-bench launch --count 50 --output "$TMP/launch"
