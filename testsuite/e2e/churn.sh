@@ -8,6 +8,7 @@ need_built gpushared gpusharectl gpushare-emu testsuite/e2e/churn testsuite/e2e/
 own_daemon
 export TMPDIR=$TMP
 CASES=(turns alternate pending primary threads)
+ROUNDS=$(usual_or_long 8 24)
 
 # Without a daemon: left alone, and evicted as often as can be.
 emulated() { # MS CASE ROUNDS
@@ -21,15 +22,15 @@ evicted() {
 	emulated "$@" && awk '{ n += $3 } END { print n " evictions"; exit n < 3 }' "$TMP/summary"
 }
 for case in "${CASES[@]}"; do
-	check "without evictions: $case" emulated 0 "$case" 24
-	check "evicted again and again: $case" evicted 0.2 "$case" 24
+	check "without evictions: $case" emulated 0 "$case" "$ROUNDS"
+	check "evicted again and again: $case" evicted 0.2 "$case" "$ROUNDS"
 done
 
 # In turns with a program that always has kernels to run.
 beside_another() { # CASE
 	local other rc=0
 	run "$BUILD/testsuite/e2e/order" many 25 >"$TMP/other.out" 2>&1 & other=$!
-	run "$CHURN" "$1" 24 || rc=1
+	run "$CHURN" "$1" "$ROUNDS" || rc=1
 	wait $other || { cat "$TMP/other.out"; rc=1; }
 	return $rc
 }
@@ -37,7 +38,7 @@ run() { t 100 gpusharectl run --shares 20 --mem 64M --partition low -- "$@"; }
 write_conf 512M "Gpu=0 Memory=512M" ContextMemory=2M "Partition=low Priority=1" Policy=rr PolicyParameters=rr_quantum=3ms
 check "gpushared serves" start_daemon
 for case in "${CASES[@]}"; do
-	check "alone: $case" run "$CHURN" "$case" 24
+	check "alone: $case" run "$CHURN" "$case" "$ROUNDS"
 	check "beside another: $case" beside_another "$case"
 done
 check "all memory and all shares are back" until_true 5 gpu_is_free
