@@ -90,8 +90,9 @@ connections() { # OWN COUNTS [GETS [VARIABLE=VALUE...]]; OWN unset: as written h
 for own in 1 7 8 13 32; do
 	check "connections: a program that sets $own has them" connections "$own" "$own"
 done
-for own in unset "" 0 33 -1 20x 99999999999999999999; do
-	check "connections: a program that sets '$own' has the driver's" connections "$own" 8
+check "connections: a program that sets none has the driver's" connections unset 8
+for own in "" 0 33 -1 20x 99999999999999999999; do
+	check "connections: of a program that sets '$own' it is not known how many it has, and nothing is evicted" connections "$own" 1
 done
 mkdir "$TMP/mps"
 check "connections: without a control daemon's pipes there is no MPS" connections unset 8 "(not set)" CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"

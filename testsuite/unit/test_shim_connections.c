@@ -138,17 +138,19 @@ int shim_connections_default(void)
 		SHIM(test_of_the_default_one_stream_is_blocked),
 		SHIM(test_of_the_default_four_are_busy),
 	};
-	/* No number from 1 to 32 stands for the default, and neither does what has more than that.
-	 */
+	/* What is set and no number from 1 to 32, or has more than that in it. */
 	static const char *const none[] = {
 		"", "0", "-1", "33", "20x", "many", "99999999999999999999"
 	};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		setenv(VARIABLE, none[i], 1);
-		if (cu_connections() != CU_CONNECTIONS_DEFAULT)
+		if (cu_connections(1) != 1 || cu_connections(8) != 8)
 			return 1;
 	}
+	unsetenv(VARIABLE);
+	if (cu_connections(1) != CU_CONNECTIONS_DEFAULT)
+		return 1;
 	shim_rig_connections = NULL;
 	return cmocka_run_group_tests(tests, streams_setup, NULL);
 }

@@ -11,14 +11,15 @@
 #define CU_CONNECTIONS_DEFAULT 8
 #define CU_CONNECTIONS_MAX 32
 
-/* The number that the environment names; the default where it names none from 1 to the maximum. */
-static inline uint32_t cu_connections(void)
+/* The number that the environment names; the default where it is not set; and `otherwise` where it
+ * says anything but a number from 1 to the maximum. */
+static inline uint32_t cu_connections(uint32_t otherwise)
 {
 	const char *text = getenv(CU_CONNECTIONS);
 	char *end = NULL;
-	long n = text ? strtol(text, &end, 10) : 0;
+	long n = text ? strtol(text, &end, 10) : CU_CONNECTIONS_DEFAULT;
 
-	return n < 1 || n > CU_CONNECTIONS_MAX || *end ? CU_CONNECTIONS_DEFAULT : (uint32_t)n;
+	return n < 1 || n > CU_CONNECTIONS_MAX || (end && *end) ? otherwise : (uint32_t)n;
 }
 
 #endif

@@ -13,7 +13,7 @@
 
 void emu_channels_init(struct emu_channels *c)
 {
-	uint32_t n = cu_connections();
+	uint32_t n = cu_connections(CU_CONNECTIONS_DEFAULT);
 
 	c->n = n > 1 ? n - 1 : 1;
 	c->round = 0;

@@ -23,6 +23,7 @@
 #include "device/shim/base/counted.h"
 #include "device/shim/base/place.h"
 #include "device/shim/base/shim.h"
+#include "device/shim/base/wraps.h"
 #include "gpushare/client/job_folder.h"
 
 static const char *const names[SHIM_FN_COUNT] = {
@@ -133,23 +134,22 @@ static int is_mps_client(void)
 }
 
 /*
- * A client of MPS has fewer than eight connections unless the environment asks for more, so that an
- * evicted kernel never went on (H200). With so many six streams may be blocked, as in a context of
- * the process's own.
+ * A client of MPS has two connections unless the environment asks for more, so an evicted kernel
+ * never went on (doc/measurements/h200-connections-mps.csv). With 13, six streams may be blocked.
  */
 #define MPS_CONNECTIONS 13
 #define MPS_CONNECTIONS_TEXT "13"
 
 static uint32_t connections_here(void)
 {
+	int mps = is_managed() && is_mps_client();
 	uint32_t n;
 
-	if (!is_managed() || !is_mps_client())
-		return cu_connections();
-	if (!getenv(CU_CONNECTIONS))
+	if (mps && !getenv(CU_CONNECTIONS))
 		setenv(CU_CONNECTIONS, MPS_CONNECTIONS_TEXT, 1);
-	n = cu_connections();
-	return n < MPS_CONNECTIONS ? 1 : n;
+	/* How the driver takes what is no number from 1 to 32 is not known. */
+	n = cu_connections(1);
+	return mps && n < MPS_CONNECTIONS ? 1 : n;
 }
 
 /*
@@ -252,8 +252,6 @@ void *shim_real(enum shim_fn fn)
 	if (p)
 		return p;
 	pthread_once(&opened, open_driver);
-	if (fn == SHIM_FN_cuInit)
-		shim_connections(); /* the driver reads the variable there, and once */
 	if (!driver)
 		return fn == SHIM_FN_cuDriverGetVersion ? (void *)(uintptr_t)no_version :
 							  (void *)(uintptr_t)no_driver;
@@ -335,4 +333,10 @@ void shim_notice(const char *fmt, ...)
 	va_start(ap, fmt);
 	write_line(stderr, fmt, ap);
 	va_end(ap);
+}
+
+SHIM_EXPORT CUresult cuInit(unsigned int flags)
+{
+	shim_connections();
+	return REAL(cuInit)(flags);
 }

@@ -170,12 +170,14 @@ static inline int shim_is_legacy_held(void)
 }
 
 /*
- * How many hardware connections each context of the process has to count with: what
- * CUDA_DEVICE_MAX_CONNECTIONS says, 1 to 32, or else the driver's 8. Read once, when the program
- * first takes cuInit, as the driver does, and the same from then on. Any thread may call it.
+ * The number of hardware connections that the rules for blocked streams count with: what
+ * CUDA_DEVICE_MAX_CONNECTIONS says if that is 1 to 32, the driver's 8 if it is not set, and 1, with
+ * which nothing is blocked, if it says anything else. A context has one channel less for streams.
+ * Read at the program's first cuInit, as the driver does, and the same from then on. Any thread may
+ * call it.
  *
  * In a managed client of MPS the first call sets the variable to 13 if the program has not set it.
- * With fewer than that the result is 1, since such a client may have fewer than it asks for.
+ * With fewer than that the result is 1 there: smaller numbers have hardly been tried under MPS.
  */
 uint32_t shim_connections(void);
 

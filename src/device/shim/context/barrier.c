@@ -33,8 +33,9 @@ static __thread uint32_t own_barrier;
 
 /*
  * Blocked streams use up the context's channels, whichever streams they are. With n connections and
- * 65 streams in use, n - 4 may be blocked while all others continue
- * (doc/measurements/h200-connections.csv). Three of those are the shim's own.
+ * 65 streams in use, n - 4 may be blocked while all others continue, as long as not all of those
+ * get work at once (doc/measurements/h200-connections.csv, channels.h). Three of the n - 4 are the
+ * shim's own.
  */
 #define NOT_BLOCKED 7
 #define STREAMS_MAX (CU_CONNECTIONS_MAX - NOT_BLOCKED)

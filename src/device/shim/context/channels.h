@@ -2,12 +2,12 @@
 /*
  * Limits how many streams have work pending while preemptible kernels are out.
  *
- * A context has shim_connections() hardware channels, and a stream with pending work has one of
- * them. A stream that gets work takes a channel in which nothing is pending. If there is none it
- * takes any channel, perhaps one behind a preemptible kernel's wait, and then its work starts only
- * when that kernel has ended. If this happens to the stream in which evicted kernels are
- * relaunched, the kernel never ends. On an H200 it takes eleven streams with pending work of twelve
- * channels, whatever they wait for, and each branch of a graph counts
+ * Of its connections a context has one less as channels for streams, and a stream with pending work
+ * has one of them. A stream that gets work takes a channel in which nothing is pending. If there is
+ * none it takes any channel, perhaps one behind a preemptible kernel's wait, and then its work
+ * starts only when that kernel has ended. If this happens to the stream in which evicted kernels
+ * are relaunched, the kernel never ends. On an H200 it takes eleven streams with pending work of
+ * twelve channels, whatever they wait for, and each branch of a graph counts
  * (doc/measurements/h200-channels.csv).
  *
  * So at most shim_channels_busy() streams may have pending work while a preemptible kernel is out.

@@ -247,7 +247,9 @@ static CUresult run(struct shim_session *s, struct shim_copy *c, enum gs_copy_ru
 	CUresult rc;
 	int i;
 
-	if (go == AS_IT_IS || (go == BY_STREAM && !(ctx && ctx->may_preenqueue)))
+	/* With few connections a stream that waits at the barrier would hold up all others. */
+	if (go == AS_IT_IS ||
+	    (go == BY_STREAM && !(ctx && ctx->may_preenqueue && shim_channels_busy())))
 		return part(c, 0, c->units);
 	if (go == BY_STREAM) {
 		r.ctx = ctx->ctx;
