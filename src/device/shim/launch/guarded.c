@@ -235,7 +235,9 @@ static uint64_t finished(const struct shim_launch *l)
 /* What all the blocks that have not begun take to leave. */
 static uint64_t skip_ns(const struct shim_launch *l)
 {
-	return l->nt * l->ctx->guards->skip_ps / 1000;
+	const struct shim_guards *g = l->ctx->guards;
+
+	return l->nt * (g ? g->skip_ps : SKIP_PS) / 1000;
 }
 
 /* The time that a relaunch must run at least. */

@@ -196,8 +196,8 @@ static int may_compare(const struct shim_session *s, const struct shim_request *
 
 /*
  * Would the launch leave too late? Beside a more urgent client that uses the GPU only briefly, the
- * driver's time slices serve that client as well as an eviction does, and a preemptible kernel
- * costs its own client some of them (doc/policies.md).
+ * driver's time slices serve that client as well as an eviction does, and a preemptible kernel's
+ * own client loses some of its time slices (doc/policies.md).
  */
 static int leaves_late(const struct shim_session *s, const struct shim_launch *l)
 {
@@ -220,7 +220,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	int held;
 
 	if (why == PTX_REASON_NONE && l->watch.sampled && may_compare(s, r) &&
-	    shim_variant_compares(v))
+	    shim_variant_compares(v, l->time->dims))
 		why = PTX_REASON_COMPARED;
 	if (why == PTX_REASON_NONE)
 		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);
@@ -243,10 +243,10 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	l->streams.legacy = (uint8_t)shim_stream_is_legacy(r->stream);
 	l->streams.blocked = own_name(r->stream);
 	l->streams.destroyed = atomic_load(&shim_streams_destroyed);
-	if (!is_equipped(l))
-		return PTX_REASON_NO_VARIANT;
 	if (leaves_late(s, l))
 		return PTX_REASON_LEAVES_LATE;
+	if (!is_equipped(l))
+		return PTX_REASON_NO_VARIANT;
 	held = shim_blocked_begin(l->streams.blocked, l->streams.legacy);
 	if (held <= 0)
 		return held < 0 ? PTX_REASON_BARRIER_RULE : PTX_REASON_STREAMS;

@@ -253,8 +253,11 @@ int shim_variant_is_compared(const struct shim_variant *v)
 	return v->cost.writtens >= COMPARED_LEAST && v->cost.variants > COMPARED_LEAST;
 }
 
-int shim_variant_compares(struct shim_variant *v)
+int shim_variant_compares(struct shim_variant *v, uint32_t dims)
 {
+	/* Launches with other dimensions that came in between would upset the turns. */
+	if (v->cost.dims && v->cost.dims != dims)
+		return 0;
 	return !shim_variant_is_compared(v) && v->cost.launches < SHIM_COMPARED &&
 	       v->cost.launches++ % 2;
 }

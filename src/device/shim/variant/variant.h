@@ -27,7 +27,7 @@ struct shim_layout {
  */
 struct shim_cost {
 	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
-	_Atomic uint32_t others;                 /* launches with other dimensions since then */
+	_Atomic uint32_t others;                 /* timed launches in a row with other dimensions */
 	_Atomic uint64_t written_ps, variant_ps; /* means */
 	_Atomic uint32_t writtens, variants;     /* how many launches each mean is of */
 	_Atomic uint32_t launches;               /* launches that took part in the comparison */
@@ -91,9 +91,10 @@ void shim_variants_unloaded(const void *module);
 /* Are both of the variant's times known? */
 int shim_variant_is_compared(const struct shim_variant *v);
 
-/* Should this timed launch go out as written, to compare the variant with it? Each call counts as a
- * launch of the comparison. Ask only where the launch may keep the GPU until it ends. */
-int shim_variant_compares(struct shim_variant *v);
+/* Should this timed launch with these block dimensions go out as written, to compare the variant
+ * with it? Each call counts as a launch of the comparison, if that is of these dimensions. Ask only
+ * where the launch may keep the GPU until it ends. */
+int shim_variant_compares(struct shim_variant *v, uint32_t dims);
 
 /* Notes that an undisturbed launch with these block dimensions took `ps` per block-task, as written
  * or as the variant in context c. */
