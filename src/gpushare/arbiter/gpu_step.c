@@ -200,10 +200,19 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
  * A kernel that takes longer than this to leave should go out as written, us; 0: any may be
  * preemptible. While a kernel leaves, the driver's time slices go on, so leaving pays only beside
  * tasks that are several times as long. Beside shorter ones it costs the less urgent client more
- * than it brings the other (doc/policies.md). Under MPS there are no time slices.
+ * than it brings the other (doc/policies.md); beside rare ones that matters little. Under MPS there
+ * are no time slices.
  */
-#define LEAVE_PARTS 8
+#define LEAVE_PARTS 12
 #define LEAVE_STEP_NS (100 * GS_NS_PER_US)
+#define RARE_NS (250 * GS_NS_PER_MS)
+
+/* Does the client use the GPU often? */
+static int is_frequent(const struct gs_gpu_client *t, uint64_t now)
+{
+	return !t->stopped && !t->bad.is &&
+	       (t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < RARE_NS));
+}
 
 static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
@@ -213,8 +222,8 @@ static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_clie
 	if (!gpu->o.leave_most_ns || gpu->o.one_context || t->p.force_ns)
 		return 0;
 	LIST_FOREACH (other, &gpu->clients, link)
-		if (other != t && gs_gpu_client_uses(other, now) &&
-		    gs_gpu_client_compare(other, t) > 0 && gs_gpu_task_length(other, now) > longest)
+		if (other != t && is_frequent(other, now) && gs_gpu_client_compare(other, t) > 0 &&
+		    gs_gpu_task_length(other, now) > longest)
 			longest = gs_gpu_task_length(other, now);
 	if (!longest)
 		return 0;

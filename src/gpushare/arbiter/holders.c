@@ -19,10 +19,11 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* How often the pages are polled while several clients have the time slice, while one is held back
- * or may launch without asking although others should leave then, and while one is barred. */
+/* How often the pages are polled: while several clients have the time slice... */
 #define POLL_NS (1 * GS_NS_PER_MS)
+/* ...while one is held back, or may launch without asking (may_surprise())... */
 #define HELD_POLL_NS (100 * GS_NS_PER_US)
+/* ...and while one is barred. */
 #define BARRED_POLL_NS (20 * GS_NS_PER_US)
 /* A barred holder waits at most this long for what its equals have left on the GPU. */
 #define BARRED_MOST_NS (100 * GS_NS_PER_MS)
@@ -376,8 +377,9 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
-/* Under MPS: may this client launch without asking, and should others' kernels leave when it does?
- * In contexts the driver's time slices serve it until they are told. */
+/* Under MPS: may this client launch without asking, and are less urgent kernels on the GPU? They
+ * are told to leave once its launch has been seen. In contexts the driver's time slices serve it
+ * until then. */
 static int may_surprise(const struct gs_gpu_client *t, uint64_t now)
 {
 	const struct gs_gpu_client *other;

@@ -53,17 +53,22 @@ static void task_arrive(struct gs_gpu_client *t, const struct gs_poll *polled, u
 		return;
 	}
 	t->task = 1;
-	t->pauses.task_since_ns = now;
+	if (!t->pauses.task_since_ns)
+		t->pauses.task_since_ns = now;
 	t->told.nt = t->told.done = t->told.alone_ns = 0;
 	if (!gs_gpu_is_holder(t) && !t->slice.wait_since)
 		t->slice.wait_since = now;
 	task_progress(t, polled, now);
 }
 
+/* Not of a task that only changes its class or its place and goes on. */
 static void note_length(struct gs_gpu_client *t, uint64_t now)
 {
 	uint64_t is = now - t->pauses.task_since_ns, *mean = &t->pauses.task_mean_ns;
 
+	if (t->found.live && !t->stopped)
+		return;
+	t->pauses.task_since_ns = 0;
 	is = is < MOST_NS ? is : MOST_NS;
 	*mean = *mean ? *mean - *mean / MEAN_OF + is / MEAN_OF : is;
 }

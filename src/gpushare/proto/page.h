@@ -169,8 +169,8 @@ struct gs_copies {
  * is 1 + that priority, or GS_PRIORITY_OF_CLIENT if the launch has none. It is valid from when the
  * slot leaves PREP.
  *
- * The daemon writes leave_most_us: a kernel that takes longer than this to leave goes out as
- * written, us; 0: there is no bound.
+ * The daemon writes leave_most_us, in us: a kernel that takes longer than this to leave goes out as
+ * written; 0: there is no bound.
  */
 #define GS_PRIORITY_OF_CLIENT 0u
 struct gs_priorities {
