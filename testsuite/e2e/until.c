@@ -19,7 +19,7 @@
 
 #define BLOCKS 16384u
 #define THREADS 64u
-/* Of a ms, of each of two warps: 12 ms of a block-task on the emulated device. */
+/* Sleeps of 1 ms; two warps in turn make 12 ms of a block-task on the emulated device. */
 #define SLEEPS 6u
 #define WORDS (BLOCKS * THREADS)
 #define BYTES (WORDS * sizeof(uint32_t))

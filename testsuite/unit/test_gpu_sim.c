@@ -24,8 +24,8 @@
 
 #define PROGRAMS 9
 /* A decision that falls a microsecond later turns a round of frs or frsp about: fewer leave the
- * DNTT to chance (doc/measurements). Other policies need a quarter of them, and `make check` is
- * content with half as many of each: its figures are the same ones each time. */
+ * DNTT to chance (doc/measurements). Other policies need a quarter of them, and `make check`
+ * plays half as many of each: its random numbers are the same ones each time. */
 #define ROUNDS 400
 #define GAPS 32768
 #define NEVER UINT64_MAX
