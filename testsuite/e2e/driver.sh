@@ -94,6 +94,14 @@ check "connections: a program that sets none has the driver's" connections unset
 for own in "" 0 33 -1 20x 99999999999999999999; do
 	check "connections: of a program that sets '$own' it is not known how many it has, and nothing is evicted" connections "$own" 1
 done
+set_late() {
+	rm -f "$TMP/shim.log"
+	(unset CUDA_DEVICE_MAX_CONNECTIONS
+	over "$SAYING" GPUSHARE_SOCKET="$TMP/nobody" GPUSHARE_LOG="$TMP/shim.log" SAYING_VERSION=13000 "$USER_OF" late) || return 1
+	cat "$TMP/out" "$TMP/shim.log"
+	grep -qx 'entry found: 0' "$TMP/out" && grep -qx 'driver: CUDA_DEVICE_MAX_CONNECTIONS=5' "$TMP/out" && grep -q 'a context has 5 connections' "$TMP/shim.log"
+}
+check "connections: what is set after entry points were asked for counts, as it does for the driver" set_late
 mkdir "$TMP/mps"
 check "connections: without a control daemon's pipes there is no MPS" connections unset 8 "(not set)" CUDA_MPS_PIPE_DIRECTORY="$TMP/mps"
 : >"$TMP/mps/control"
