@@ -59,9 +59,14 @@ int gs_gpu_client_is_out(const struct gs_gpu_client *t)
 	return t->found.on_gpu || (t->found.off_gpu && !t->found.put_back);
 }
 
+int gs_gpu_client_used_within(const struct gs_gpu_client *t, uint64_t ns, uint64_t now)
+{
+	return t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < ns);
+}
+
 int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now)
 {
-	return t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < OF_LATE_NS);
+	return gs_gpu_client_used_within(t, OF_LATE_NS, now);
 }
 
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *to)

@@ -44,6 +44,9 @@ int gs_gpu_client_is_due(const struct gs_gpu_client *t);
  * an evicted kernel of the same client does not count. */
 int gs_gpu_client_is_out(const struct gs_gpu_client *t);
 
+/* Does the client use the GPU now, or has it in the last `ns`? */
+int gs_gpu_client_used_within(const struct gs_gpu_client *t, uint64_t ns, uint64_t now);
+
 /* Does the client use the GPU now, or has it in the last ten seconds? Then it will probably want
  * the GPU again. */
 int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now);

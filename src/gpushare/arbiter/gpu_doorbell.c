@@ -58,8 +58,7 @@ size_t gs_gpu_doorbells(const struct gs_gpu *gpu, struct gs_doorbell *doorbell, 
 static int is_user(const struct gs_gpu_client *t, uint64_t now)
 {
 	return !t->stopped && !t->bad.is &&
-	       (t->task || t->found.live ||
-		(t->pauses.ended_ns && now - t->pauses.ended_ns < SHARED_NS) ||
+	       (t->task || gs_gpu_client_used_within(t, SHARED_NS, now) ||
 		gs_usage_is_busy(t, now));
 }
 

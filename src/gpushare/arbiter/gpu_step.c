@@ -210,8 +210,7 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 /* Does the client use the GPU often? */
 static int is_frequent(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->stopped && !t->bad.is &&
-	       (t->found.live || (t->pauses.ended_ns && now - t->pauses.ended_ns < RARE_NS));
+	return !t->stopped && !t->bad.is && gs_gpu_client_used_within(t, RARE_NS, now);
 }
 
 static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
