@@ -138,7 +138,8 @@ static int is_mps_client(void)
  * never went on (doc/measurements/h200-connections-mps.csv). With 13, six streams may be blocked.
  */
 #define MPS_CONNECTIONS 13
-#define MPS_CONNECTIONS_TEXT "13"
+#define AS_TEXT(number) #number
+#define TEXT(macro) AS_TEXT(macro)
 
 static uint32_t connections_here(void)
 {
@@ -146,7 +147,7 @@ static uint32_t connections_here(void)
 	uint32_t n;
 
 	if (mps && !getenv(CU_CONNECTIONS))
-		setenv(CU_CONNECTIONS, MPS_CONNECTIONS_TEXT, 1);
+		setenv(CU_CONNECTIONS, TEXT(MPS_CONNECTIONS), 1);
 	/* How the driver takes what is no number from 1 to 32 is not known. */
 	n = cu_connections(1);
 	return mps && n < MPS_CONNECTIONS ? 1 : n;

@@ -18,8 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/driver/connections.h"
 #include "common/clock.h"
+#include "device/driver/connections.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/copy_barrier.h"
 #include "device/shim/context/patience.h"
