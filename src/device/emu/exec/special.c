@@ -149,8 +149,8 @@ int emu_h_isspacep(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 
 /*
  * The other warps and groups go first.  A long sleep also leaves the host's processor: a kernel
- * that only lasts takes nothing from what else runs here.  The deterministic device's clock counts
- * operations, so nobody sleeps there.
+ * that is only there to take time leaves it to what else runs here.  The deterministic device's
+ * clock counts operations, so nobody sleeps there.
  */
 int emu_h_nanosleep(struct emu_warp *w, const struct emu_op *op, uint32_t mask)
 {
