@@ -99,6 +99,18 @@ for kind in pinned pageable sync plane box; do
 	}
 	check "$kind copies beside urgent ones: held back, and right" beside
 done
+# With one connection a stream that waits at the barrier would hold up all others.
+goes_whole() {
+	begin_high
+	: >"$TMP/more.low"
+	last=$(newest_job low)
+	CUDA_DEVICE_MAX_CONNECTIONS=1 begin low low loop "$TMP/more.low" pinned 32
+	until_true 20 report "str(of('low')[-1]['job']) != '$last' and of('low')[-1]['h2d_mb'] >= 512" || return 1
+	report "of('low')[-1]['copy_waited_ms'] == 0" || return 1
+	rm "$TMP/more.low"
+	goes_on low '[1-9][0-9]* copies' && end_high
+}
+check "a program with one connection: its pinned copies go whole, and are not held back" goes_whole
 program_of() { # ARGUMENT...: less urgent
 	local rc=0
 	begin_high
