@@ -2,7 +2,8 @@
 /*
  * Preloaded into slurmctld, it makes the file system of the state files slow, as one over a network
  * may be: each open, fsync, link, unlink and rename of a file below $SLOW_STATE takes as many
- * milliseconds more as the file $SLOW_MS_FILE says; none while there is no such file.
+ * milliseconds more as the file $SLOW_MS_FILE says; none while there is no such file.  And each
+ * usleep() takes as many more as the file $SLEEP_MS_FILE says, as if the machine were busy.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,9 +23,9 @@
 #define REAL(name) __typeof__(&name) real = (__typeof__(&name))(uintptr_t)dlsym(RTLD_NEXT, #name)
 
 /* By a system call: open() is ours here. */
-static long milliseconds(void)
+static long milliseconds(const char *variable)
 {
-	const char *path = getenv("SLOW_MS_FILE");
+	const char *path = getenv(variable);
 	int fd = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
 	char text[16] = "";
 
@@ -36,18 +37,22 @@ static long milliseconds(void)
 	return strtol(text, NULL, 10);
 }
 
+static void pause_for(const char *variable)
+{
+	int was = errno;
+	long ms = milliseconds(variable);
+	struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&pause, NULL);
+	errno = was;
+}
+
 static void slow(const char *path)
 {
 	const char *folder = getenv("SLOW_STATE");
-	int was = errno;
 
-	if (folder && strncmp(path, folder, strlen(folder)) == 0) {
-		long ms = milliseconds();
-		struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
-
-		nanosleep(&pause, NULL);
-	}
-	errno = was;
+	if (folder && strncmp(path, folder, strlen(folder)) == 0)
+		pause_for("SLOW_MS_FILE");
 }
 
 /* open() has a third argument where it may make a file. */
@@ -103,4 +108,12 @@ EXPORT int rename(const char *from, const char *to)
 
 	slow(to);
 	return real(from, to);
+}
+
+EXPORT int usleep(useconds_t us)
+{
+	REAL(usleep);
+
+	pause_for("SLEEP_MS_FILE");
+	return real(us);
 }

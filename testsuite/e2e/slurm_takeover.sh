@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Two controllers: whichever takes over, no GPU with shares in use is given out whole, and jobs with shares are taken.
 # TAKEOVERS: so many, there and back (default 2); BOTH: both controllers killed so many times (default 1); SLOW: so many takeovers, there and
-# back, with a state directory in which each operation takes SLOW_MS (default 1, 200); CSV=FILE: a line for each of them is added.
+# back, with a state directory in which each operation takes SLOW_MS (default 1, 200); LATE: so many with threads that wake up late (default 2); CSV=FILE: a line for each of them is added.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_built gpushared .libs/slow_state.so
 SLOW_LIBRARY=$BUILD/.libs/slow_state.so # root's alone
 need_cluster
 unshare --uts --mount true 2>/dev/null || skip_all "a second host's name needs a UTS namespace of its own"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1} SLOW=${SLOW:-1} SLOW_MS=${SLOW_MS:-200}
+TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1} SLOW=${SLOW:-1} LATE=${LATE:-2} SLOW_MS=${SLOW_MS:-200}
 start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
 	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
@@ -22,7 +22,7 @@ sed "s,^SlurmctldPidFile=.*,SlurmctldPidFile=$D/run/backup.pid,; s,^SlurmctldLog
 	"$D/etc/slurm.conf" >"$D/etc/backup.conf"
 (cat /etc/hosts && echo 127.0.0.2 gs-backup) >"$D/etc/hosts"
 # What controllers are started with: where that file says so, their state directory is slow.
-slow=(env LD_PRELOAD="$SLOW_LIBRARY" SLOW_STATE="$D/state" SLOW_MS_FILE="$TMP/slow-ms")
+slow=(env LD_PRELOAD="$SLOW_LIBRARY" SLOW_STATE="$D/state" SLOW_MS_FILE="$TMP/slow-ms" SLEEP_MS_FILE="$TMP/sleep-ms")
 backup() { # timeout, for one that heeds no signal at the end
 	timeout -k 5 14400 "${slow[@]}" unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
 		sh "$D" >/dev/null 2>&1 </dev/null &
@@ -228,6 +228,18 @@ campaign "a node is saved before it has registered" 1 saved_early >"$TMP/campaig
 right=$?
 cat "$TMP/campaign"
 check "a node was saved before it had registered: everything right" test $right = 0
+
+# A node answers before it registers, and the plugin's thread, which holds it back, is late. Whatever else is late then, no GPU may be given twice.
+echo 500 >"$TMP/sleep-ms"
+campaign "takeovers there and back; the controllers' threads wake up 0.5 s late" "$LATE" there_and_back >"$TMP/campaign"
+right=$twice
+cat "$TMP/campaign"
+rm "$TMP/sleep-ms"
+check "with threads that are late: no GPU is given twice" test "$right" = 0
+t 10 scancel "$both" "$sharer"
+wait_over "$both" && wait_over "$sharer"
+check "others take their places" shares_one
+check "and the one that wants both GPUs waits" wants_both
 
 # Both controllers' files take long: the scheduler waits for slurmctld's locks while the state is read.
 echo "$SLOW_MS" >"$TMP/slow-ms"

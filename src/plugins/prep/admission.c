@@ -9,6 +9,10 @@
  * So such a node counts as not responding until it registers, which clears
  * that, and each of its GPUs as having its part of the shares.
  *
+ * slurmd's answer to a ping, or to the request to register, clears it too
+ * early.  So the node also counts as one on which a job is completing and
+ * another one does not share its nodes: Slurm's schedulers start nothing there.
+ *
  * Meanwhile Slurm describes the node as "gpu:2,gpushare:0".  If slurmctld saves
  * that before the node registers, a backup controller believes it when it takes
  * over, and counts none of the running jobs' shares.
@@ -52,6 +56,8 @@
 
 /* slurmctld's own; slurmd loads this plugin too. */
 extern bitstr_t *avail_node_bitmap __attribute__((weak));
+extern bitstr_t *cg_node_bitmap __attribute__((weak));
+extern bitstr_t *share_node_bitmap __attribute__((weak));
 extern time_t last_node_update __attribute__((weak));
 extern __typeof__(slurmctld_primary) slurmctld_primary __attribute__((weak)); /* int, then bool */
 extern gs_list job_list __attribute__((weak));
@@ -156,6 +162,10 @@ static int wake_steps(void *x, void *arg)
  */
 static void let_go(node_record_t *node)
 {
+	if (!IS_NODE_COMPLETING(node))
+		bit_clear(cg_node_bitmap, node->index);
+	if (!node->no_share_job_cnt)
+		bit_set(share_node_bitmap, node->index);
 	node->node_state &= ~NODE_STATE_NO_RESPOND;
 	if (!IS_NODE_DOWN(node) && !IS_NODE_DRAIN(node) && !IS_NODE_FAIL(node) &&
 	    !IS_NODE_POWERED_DOWN(node))
@@ -168,6 +178,8 @@ static void let_go(node_record_t *node)
 
 static void make_wait(node_record_t *node)
 {
+	bit_set(cg_node_bitmap, node->index);
+	bit_clear(share_node_bitmap, node->index); /* for jobs that name their nodes */
 	if (IS_NODE_NO_RESPOND(node))
 		return;
 	node->node_state |= NODE_STATE_NO_RESPOND;
@@ -325,7 +337,8 @@ int gs_admission_start(int shares_are_of_gpus)
 	if (started)
 		return SLURM_SUCCESS;
 	shared = shares_are_of_gpus;
-	if (!&avail_node_bitmap || !&last_node_update || !&slurmctld_primary || !&job_list) {
+	if (!&avail_node_bitmap || !&cg_node_bitmap || !&share_node_bitmap || !&last_node_update ||
+	    !&slurmctld_primary || !&job_list) {
 		error("gpushare: this slurmctld does not show its nodes to plugins");
 		return SLURM_ERROR;
 	}
