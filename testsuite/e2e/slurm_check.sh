@@ -233,6 +233,25 @@ controller() { # a machine without GPUs: only Slurm's part
 	look | tee /dev/stderr | grep -E '^unchecked +device .*no node with GPUs' && ! look | grep -E '^[a-z]+ +(shim|gpushared|node) '
 }
 check "on a machine without GPUs the node's part is not looked at" controller
+# A site that has built Slurm itself has its programs in a folder of their own, beside the distribution's or not.
+own_slurm() {
+	local program
+	mkdir -p "$TMP/own"
+	for program in slurmd scontrol; do
+		printf '#!/bin/sh\necho %s >>%s\nexec %s "$@"\n' $program "$TMP/own/called" "$(command -v $program)" >"$TMP/own/$program"
+		chmod 755 "$TMP/own/$program"
+	done
+	fresh
+	PATH=$TMP/own:$PATH look && [ "$(sort -u "$TMP/own/called" | xargs)" = 'scontrol slurmd' ]
+}
+check "the Slurm that is asked is the one of PATH" own_slurm
+no_path() {
+	local finding=unchecked
+	fresh
+	! PATH=/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin command -v slurmd || finding='(good|wrong)' # another Slurm's does not fit
+	{ env -u PATH "$BUILD/gpusharectl" check --config "$ALT/gpushare.conf" --slurm-conf "$ALT/slurm.conf" || true; } | grep -E "^$finding +loading "
+}
+check "without a PATH it is the system's" no_path
 check "and in the end nothing is wrong still" good
 
 start_cluster two GPUS=2

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,7 +17,23 @@
 #define PATIENCE_NS (10 * GS_NS_PER_S)
 #define NOT_THERE 127
 
-/* In the child: administrators' programs lie in sbin. */
+/*
+ * The caller's PATH comes first: a Slurm that was built from source lies in a folder of its own,
+ * perhaps beside one of the distribution's.  Administrators' programs lie in sbin.
+ */
+static void widen_path(void)
+{
+	static const char rest[] = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin";
+	const char *own = getenv("PATH");
+	char *both = NULL;
+
+	if (own && *own && asprintf(&both, "%s:%s", own, rest) < 0)
+		both = NULL;
+	setenv("PATH", both ? both : rest, 1);
+	free(both);
+}
+
+/* In the child. */
 static void become(char *const *argv, int out)
 {
 	int null = open("/dev/null", O_RDONLY);
@@ -25,7 +42,7 @@ static void become(char *const *argv, int out)
 		dup2(null, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin", 1);
+	widen_path();
 	execvp(argv[0], argv);
 	_exit(NOT_THERE);
 }

@@ -57,8 +57,8 @@ void gs_check_plugins(struct gs_check *c);
 void gs_check_services(struct gs_check *c);
 
 /*
- * Run a program of the system's and collect what it says, both streams, at most
- * size - 1 bytes and 10 s.  Its exit status; -1: it is not there or did not end.
+ * Run a program, of PATH or of the system's folders, and collect what it says, both streams, at
+ * most size - 1 bytes and 10 s.  Its exit status; -1: it is not there or did not end.
  */
 int gs_check_run(char *const *argv, char *out, size_t size);
 
