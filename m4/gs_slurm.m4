@@ -4,7 +4,7 @@
 #   HAVE_SLURM     gres/gpushare and job_submit/gpushare can be built: they need headers that Slurm
 #                  does not install, and those of exactly the installed version
 #   HAVE_SPANK     slurm/spank.h is there, from the source tree or from libslurm-dev
-#   HAVE_SLURM_SUSPEND_HOOK  slurmd asks its task plugins before it suspends a job (22.05, not 24.11):
+#   HAVE_SLURM_SUSPEND_HOOK  slurmd asks its task plugins before it suspends a job (up to 24.05):
 #                  task/gpushare is built
 #   HAVE_LIBSLURM  libslurm with its headers: the daemon's reports to slurmctld
 # The interface of a gres plugin differs between releases; what the tree expects is asked of the
@@ -78,8 +78,15 @@ AC_DEFUN([GS_SLURM_TREE], [
   done
   AS_IF([test "x$gs_submit_c" != x && sed -n '/(\*modify)/,/;/p' "$gs_submit_c" | grep -q err_msg],
     [gs_gres_flags="$gs_gres_flags -DGS_JOB_MODIFY_TEXT"])
-  AS_IF([grep -q '"task_p_slurmd_suspend_job"' "$SLURM_SOURCE/src/slurmd/common/task_plugin.c" 2>/dev/null],
-    [gs_suspend_hook=yes])
+  for gs_task_c in interfaces/task.c slurmd/common/task_plugin.c; do
+    gs_task_c=$SLURM_SOURCE/src/$gs_task_c
+    AS_IF([test -r "$gs_task_c"], [
+      AS_IF([grep -q '"task_p_slurmd_suspend_job"' "$gs_task_c"], [gs_suspend_hook=yes])
+      AS_IF([grep -q '"task_p_pre_launch_priv"' "$gs_task_c"], [gs_gres_flags="$gs_gres_flags -DGS_TASK_PRE_LAUNCH_PRIV"])
+      AS_IF([sed -n '/(\*pre_launch_priv)/,/;/p' "$gs_task_c" | grep -q global_tid],
+        [gs_gres_flags="$gs_gres_flags -DGS_TASK_GLOBAL_ID"])
+    ])
+  done
   gs_symbols=`sed -n '/syms\@<:@\@:>@ = {/,/};/p' "$gs_gres_c" | grep -c '"gres_p_'`
   AS_CASE([$gs_symbols],
     [13|11], [AC_MSG_RESULT([$gs_symbols symbols])],

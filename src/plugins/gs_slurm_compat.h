@@ -11,6 +11,8 @@
  *   GS_SLURM_HOSTLIST_T    host lists are hostlist_t *, formerly hostlist_t
  *   GS_JOB_MODIFY_TEXT     job_modify can say why
  *   GS_MULTIPLE_SHARING    its name for MULTIPLE_SHARING_GRES_PJ, where it has that
+ *   GS_TASK_PRE_LAUNCH_PRIV  task_p_pre_launch_priv, formerly task_p_pre_set_affinity and its kin
+ *   GS_TASK_GLOBAL_ID      it is told the task's number in its step, too
  *   GS_TRES_SLASH          a gres in a request is gres/NAME, formerly gres:NAME
  *
  * Slurm's headers are not held to this project's warnings.
@@ -120,9 +122,18 @@ GS_EXPORT int task_p_slurmd_launch_request(launch_tasks_request_msg_t *request, 
 GS_EXPORT int task_p_slurmd_suspend_job(uint32_t job_id);
 GS_EXPORT int task_p_slurmd_resume_job(uint32_t job_id);
 GS_EXPORT int task_p_pre_setuid(stepd_step_rec_t *step);
+#ifdef GS_TASK_GLOBAL_ID
+#define GS_TASK_IDS uint32_t local_id, uint32_t global_id
+#else
+#define GS_TASK_IDS uint32_t local_id
+#endif
+#ifdef GS_TASK_PRE_LAUNCH_PRIV
+GS_EXPORT int task_p_pre_launch_priv(stepd_step_rec_t *step, GS_TASK_IDS);
+#else
 GS_EXPORT int task_p_pre_set_affinity(stepd_step_rec_t *step, uint32_t task);
 GS_EXPORT int task_p_set_affinity(stepd_step_rec_t *step, uint32_t task);
 GS_EXPORT int task_p_post_set_affinity(stepd_step_rec_t *step, uint32_t task);
+#endif
 GS_EXPORT int task_p_pre_launch(stepd_step_rec_t *step);
 GS_EXPORT int task_p_post_term(stepd_step_rec_t *step, stepd_step_task_info_t *task);
 GS_EXPORT int task_p_post_step(stepd_step_rec_t *step);

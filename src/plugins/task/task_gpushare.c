@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * task/gpushare: slurmd asks its task plugins before it stops a job's
- * processes (_rpc_suspend_job() of Slurm 22.05), the last moment in which
+ * processes (_rpc_suspend_job() of Slurm up to 24.05), the last moment in which
  * their device memory can be brought to the host: the driver's checkpoint
  * needs a thread of the process.  With SuspendMemory=checkpoint gpushared is
  * told then, and when they have been resumed.  Whatever goes wrong is logged,
@@ -109,6 +109,17 @@ int task_p_pre_setuid(stepd_step_rec_t *step)
 	return SLURM_SUCCESS;
 }
 
+#ifdef GS_TASK_PRE_LAUNCH_PRIV
+int task_p_pre_launch_priv(stepd_step_rec_t *step, GS_TASK_IDS)
+{
+	(void)step;
+	(void)local_id;
+#ifdef GS_TASK_GLOBAL_ID
+	(void)global_id;
+#endif
+	return SLURM_SUCCESS;
+}
+#else
 int task_p_pre_set_affinity(stepd_step_rec_t *step, uint32_t task)
 {
 	(void)step;
@@ -129,6 +140,7 @@ int task_p_post_set_affinity(stepd_step_rec_t *step, uint32_t task)
 	(void)task;
 	return SLURM_SUCCESS;
 }
+#endif
 
 int task_p_pre_launch(stepd_step_rec_t *step)
 {
