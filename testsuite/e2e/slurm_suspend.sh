@@ -19,7 +19,8 @@ keeps() {
 		n=$((n + 1))
 		script+="$ENTRIES keep $used $D/out/hold.$word.$n & "
 	done
-	submit --gres=gpushare:5 --gpushare-mem="$reserved"M --wrap "$script wait" 2>>"$TMP/submit.err"
+	# Slurm 25.05 starts tasks with SIGCHLD blocked, with which wait of dash never ends.
+	submit --gres=gpushare:5 --gpushare-mem="$reserved"M --wrap "exec bash -c '$script wait'" 2>>"$TMP/submit.err"
 }
 all_have() { # WORD N
 	local n
