@@ -38,6 +38,8 @@ AC_DEFUN([GS_SLURM], [
   AC_SUBST([SLURM_CPPFLAGS])
   AC_SUBST([SPANK_CPPFLAGS])
   AM_CONDITIONAL([HAVE_SLURM], [test "x$SLURM_SOURCE" != x])
+  AS_IF([test "x$gs_suspend_hook" = xyes],
+    [AC_DEFINE([HAVE_SLURM_SUSPEND_HOOK], [1], [Define when slurmd asks its task plugins before it suspends a job.])])
   AM_CONDITIONAL([HAVE_SLURM_SUSPEND_HOOK], [test "x$gs_suspend_hook" = xyes])
   AM_CONDITIONAL([HAVE_SPANK], [test "x$gs_have_spank" = xyes])
 ])

@@ -103,6 +103,14 @@ broken "two GPUs where Slurm has one" '$aGpu=1 Memory=1G' gpushare.conf node 'gp
 broken "a node that Slurm does not know" '/^NodeName=/d;$aNodeName=nonesuch' gpushare.conf node 'no NodeName line for nonesuch'
 broken "a partition that Slurm does not know" 's/^Partition=low /Partition=lwo /' gpushare.conf partitions 'has Partition=lwo, and .*slurm.conf no such partition' 'as slurm.conf has it'
 check "those that it knows are good" eval "fresh; look | grep -E '^good +partitions +'"
+fresh
+echo SuspendMemory=checkpoint >>"$ALT/gpushare.conf"
+waits='SuspendMemory=checkpoint without task/gpushare: .* go on until'
+if [ -r "$D/plugins/task_gpushare.so" ]; then
+	check "suspended jobs that go on for a moment are a doubt" doubts slurm.conf "$waits"
+else
+	check "no doubt where Slurm asks no plugin before it suspends" eval "! look | grep -E '$waits'"
+fi
 broken "gres/mps beside gpushare" 's/gpushare:100/gpushare:100,mps:100/' slurm.conf node 'gpushare beside mps or shard'
 fresh
 echo "Name=gpushare Count=100 File=/dev/nvidia0" >"$ALT/gres.conf"

@@ -11,6 +11,8 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "config.h"
+
 /* This node's name in Slurm. */
 static const char *node_name(const struct gs_check *c, char *host, size_t size)
 {
@@ -217,12 +219,13 @@ static void check_advice(struct gs_check *c)
 		gs_check_add(
 			c, GS_WRONG, "slurm.conf", "PrEpPlugins=prep/script,prep/gpushare",
 			"without prep/gpushare a restart of slurmctld ends running jobs with shares");
+#ifdef HAVE_SLURM_SUSPEND_HOOK
 	if (c->config && c->config->suspend_memory && !gs_word_in_list(task, "gpushare") &&
 	    !gs_word_in_list(task, "task/gpushare"))
 		gs_check_add(
-			c, GS_DOUBT, "slurm.conf",
-			"add task/gpushare to TaskPlugin, where this Slurm asks it (22.05)",
-			"SuspendMemory=checkpoint without task/gpushare: suspended jobs keep their memory");
+			c, GS_DOUBT, "slurm.conf", "add task/gpushare to TaskPlugin",
+			"SuspendMemory=checkpoint without task/gpushare: the programs of a suspended job go on until their memory is on the host");
+#endif
 	free(task);
 	free(submit);
 	free(track);
