@@ -64,10 +64,11 @@ if srun --help | grep -q -- --tres-per-task; then
 	check "tasks whose shares no GPU has together are refused, with what to write" \
 		refused 'gpushare: 4 tasks with 30 shares each have 120 on a node.*--ntasks-per-node=3' submit -N1 -n4 --tres-per-task=gres/gpushare:30 --wrap true
 fi
+# sbatch of Slurm 26.05 takes gres/gpushare for gres/gpu and refuses that itself.
 for both in --gres=gpu:1,gpushare:10 '--gpus=1 --gres=gpushare:10' '--gpus-per-node=1 --gres=gpushare:10'; do
 	# shellcheck disable=SC2086
 	check "whole GPUs beside shares are refused, with what to write: $both" \
-		refused 'gpushare: a job has shares or whole GPUs, not both: write' submit $both --wrap true
+		refused 'gpushare: a job has shares or whole GPUs, not both: write|--gpus-per-node and --gres=gpu are mutually exclusive' submit $both --wrap true
 done
 check "--exclusive with shares is refused, with what to write" \
 	refused 'gpushare: --exclusive takes .* whole GPUs .*write --gres=gpu:N' submit --exclusive --gres=gpushare:10 --wrap true
