@@ -10,8 +10,8 @@
  * that, and each of its GPUs as having its part of the shares.
  *
  * slurmd's answer to a ping, or to the request to register, clears it too
- * early.  So the node also counts as one on which a job is completing and
- * another one does not share its nodes: Slurm's schedulers start nothing there.
+ * early.  So the node also counts as one where a job is completing, and as one
+ * that a job has for itself: the schedulers start nothing there.
  *
  * Meanwhile Slurm describes the node as "gpu:2,gpushare:0".  If slurmctld saves
  * that before the node registers, a backup controller believes it when it takes
