@@ -14,7 +14,7 @@ write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high P
 check "gpushared starts" start_daemon
 
 # What node_exporter's textfile collector would hand out; the port is the server's choice.
-python3 - "$TMP/port" <<'PY' >"$TMP/http.out" 2>&1 &
+"$PYTHON" -I -S - "$TMP/port" <<'PY' >"$TMP/http.out" 2>&1 &
 import http.server, os, subprocess, sys
 class Metrics(http.server.BaseHTTPRequestHandler):
     def do_GET(self):

@@ -99,7 +99,7 @@ check "with it a container with a network of its own and without the step's vari
 impostor() {
 	local pid
 	kill "$(cat "$D/run/gpushared.pid")" && until_true 10 test ! -e "$D/run/gpushared.sock" || return 1
-	python3 -c 'import os, socket, sys
+	"$PYTHON" -I -S -c 'import os, socket, sys
 os.setgid(1)
 os.setuid(1)
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
