@@ -21,7 +21,7 @@ MessageTimeout=5"
 sed "s,^SlurmctldPidFile=.*,SlurmctldPidFile=$D/run/backup.pid,; s,^SlurmctldLogFile=.*,SlurmctldLogFile=$D/log/backup.log," \
 	"$D/etc/slurm.conf" >"$D/etc/backup.conf"
 (cat /etc/hosts && echo 127.0.0.2 gs-backup) >"$D/etc/hosts"
-# What controllers are started with: where that file says so, their state directory is slow.
+# What controllers are started with: where these files say so, their state directory is slow, or their threads wake up late.
 slow=(env LD_PRELOAD="$SLOW_LIBRARY" SLOW_STATE="$D/state" SLOW_MS_FILE="$TMP/slow-ms" SLEEP_MS_FILE="$TMP/sleep-ms")
 backup() { # timeout, for one that heeds no signal at the end
 	timeout -k 5 14400 "${slow[@]}" unshare --uts --mount sh -c 'mount --bind "$1/etc/hosts" /etc/hosts && hostname gs-backup && exec slurmctld -D -f "$1/etc/backup.conf"' \
@@ -229,17 +229,13 @@ right=$?
 cat "$TMP/campaign"
 check "a node was saved before it had registered: everything right" test $right = 0
 
-# A node answers before it registers, and the plugin's thread, which holds it back, is late. Whatever else is late then, no GPU may be given twice.
+# A node may answer before it registers; the plugin's thread, which holds it back, is late to see that.
 echo 500 >"$TMP/sleep-ms"
 campaign "takeovers there and back; the controllers' threads wake up 0.5 s late" "$LATE" there_and_back >"$TMP/campaign"
-right=$twice
+right=$?
 cat "$TMP/campaign"
 rm "$TMP/sleep-ms"
-check "with threads that are late: no GPU is given twice" test "$right" = 0
-t 10 scancel "$both" "$sharer"
-wait_over "$both" && wait_over "$sharer"
-check "others take their places" shares_one
-check "and the one that wants both GPUs waits" wants_both
+check "with threads that are late: everything right" test $right = 0
 
 # Both controllers' files take long: the scheduler waits for slurmctld's locks while the state is read.
 echo "$SLOW_MS" >"$TMP/slow-ms"
