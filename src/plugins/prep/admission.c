@@ -12,6 +12,8 @@
  * slurmd's answer to a ping, or to the request to register, clears it too
  * early.  So the node also counts as one where a job is completing, and as one
  * that a job has for itself: the schedulers start nothing there.
+ * A node whose only jobs are suspended is taken for idle, though: an answer lets
+ * jobs that name it or want it alone in, until the thread sees that.
  *
  * Meanwhile Slurm describes the node as "gpu:2,gpushare:0".  If slurmctld saves
  * that before the node registers, a backup controller believes it when it takes
@@ -178,8 +180,10 @@ static void let_go(node_record_t *node)
 
 static void make_wait(node_record_t *node)
 {
+	/* Jobs that name their nodes heed the second one only; the end of a job there clears the
+	 * first. */
 	bit_set(cg_node_bitmap, node->index);
-	bit_clear(share_node_bitmap, node->index); /* for jobs that name their nodes */
+	bit_clear(share_node_bitmap, node->index);
 	if (IS_NODE_NO_RESPOND(node))
 		return;
 	node->node_state |= NODE_STATE_NO_RESPOND;
