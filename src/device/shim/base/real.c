@@ -10,13 +10,10 @@
 #include <limits.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device/driver/connections.h"
@@ -264,76 +261,6 @@ void *shim_real(enum shim_fn fn)
 	p = shim_counted_slot(fn, p);
 	__atomic_store_n(&shim_slot[fn], p, __ATOMIC_RELEASE);
 	return p;
-}
-
-/* If a line cannot be written, to a pipe without a reader or a file that may not grow, the program
- * must not die: the signal for that comes to this thread, and is caught here. */
-static void write_line(FILE *out, const char *fmt, va_list ap)
-{
-	static const struct timespec at_once = { 0, 0 };
-	sigset_t deadly, before, was;
-	char text[512], stamp[32];
-	struct timespec now;
-	struct tm tm;
-
-	/* The same format as in gpushared's log, so that the two can be read side by side. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	sigpending(&before);
-	sigemptyset(&deadly);
-	if (!sigismember(&before, SIGPIPE))
-		sigaddset(&deadly, SIGPIPE);
-	if (!sigismember(&before, SIGXFSZ))
-		sigaddset(&deadly, SIGXFSZ);
-	pthread_sigmask(SIG_BLOCK, &deadly, &was);
-	fprintf(out, "gpushare[%d] %s.%06ld: %s\n", (int)getpid(), stamp, now.tv_nsec / 1000, text);
-	while (sigtimedwait(&deadly, NULL, &at_once) > 0)
-		;
-	pthread_sigmask(SIG_SETMASK, &was, NULL);
-}
-
-void shim_log(const char *fmt, ...)
-{
-	static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-	static FILE *file;
-	static int tried;
-	va_list ap;
-
-	pthread_mutex_lock(&once);
-	if (!tried) {
-		const char *path = getenv("GPUSHARE_LOG");
-
-		tried = 1;
-		file = path && *path ? fopen(path, "ae") : NULL;
-		if (file)
-			setvbuf(file, NULL, _IOLBF, 0);
-	}
-	pthread_mutex_unlock(&once);
-	if (!file)
-		return;
-	va_start(ap, fmt);
-	write_line(file, fmt, ap);
-	va_end(ap);
-}
-
-void shim_notice(const char *fmt, ...)
-{
-	static _Atomic(const char *) said[8];
-	va_list ap;
-
-	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
-		const char *none = NULL;
-
-		if (atomic_compare_exchange_strong(&said[i], &none, fmt))
-			break;
-		if (none == fmt)
-			return;
-	}
-	va_start(ap, fmt);
-	write_line(stderr, fmt, ap);
-	va_end(ap);
 }
 
 SHIM_EXPORT CUresult cuInit(unsigned int flags)

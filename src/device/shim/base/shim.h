@@ -153,6 +153,8 @@ static inline void *shim_lines(size_t bytes)
 	return p ? memset(p, 0, bytes) : NULL;
 }
 
+/* ---- log.c: lines for the user ---- */
+
 /* Writes a line to the file that GPUSHARE_LOG names, if it is set. */
 void shim_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
