@@ -123,6 +123,32 @@ status 2 "--until must be later than zero" -p edf -w "$dir/periodic.csv" --until
 status 2 "--policy and --workload must be given" -p edf --until 5
 status 2 "--until says nothing with --trace" --trace - --gpus 2 -p rr --until 5
 
+# Kernels that run at once: SMK's Figure 8, 6 blocks and 12.
+smk=$srcdir/testsuite/workloads/corun/smk-figure8.csv
+status 0 "" --corun "$smk" --sm 61440,100K,3840,32 -f csv
+[ "$(cut -d, -f1,3,4,8 "$dir/out" | tr '\n' ' ')" = 'name,alone_blocks,spart_sms,partition_blocks K1,10,66,6 K2,16,66,12 ' ] ||
+	fail "SMK's Figure 8 is $(cat "$dir/out")"
+status 0 "" --corun "$smk" --sms 3
+grep -q '^K1 .* 2 ' "$dir/out" || fail "three multiprocessors are not divided into 2 and 1: $(cat "$dir/out")"
+status 2 "must not be given" --corun "$smk" -p frs
+status 2 "--sms says nothing without --corun" -p frs -w "$w" --sms 3
+status 2 "--rounds says nothing with --corun" --corun "$smk" --rounds 3
+status 2 "--sm: registers, shared memory, threads and blocks are wanted" --corun "$smk" --sm 1,2,3
+status 2 "--sm: registers, shared memory, threads and blocks are wanted" --corun "$smk" --sm 1,2,3,4,5
+status 1 "--corun has the formats csv and table only" --corun "$smk" -f json
+corun() { # WORDS CONTENTS: refused
+	printf "$2" >"$dir/corun.csv"
+	status 1 "$dir/corun.csv:$1" --corun "$dir/corun.csv"
+}
+corun " no kernels" 'name,registers,threads\n'
+corun "1: 'speed' is not a column" 'name,speed\n'
+corun "1: name, registers and threads must be among" 'name,registers\n'
+corun "3: fewer fields" '# of a thread\nname,registers,threads\na,32\n'
+corun "2: more fields" 'name,registers,threads\na,32,64,1\n'
+corun "2: 1025 is not between" 'name,registers,threads\na,32,1025\n'
+corun "2: a block of 'a' does not fit" 'name,registers,threads,shared\na,32,64,1M\n'
+corun "18: more than 16 kernels" "name,registers,threads\n$(for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17; do printf 'k%s,8,32\\n' $i; done)"
+
 # Admission to memory: Table 2 of RBDM, t2 first and t20 last.
 t2=$srcdir/testsuite/workloads/rbdm-table2.csv
 status 0 "" --memory rbdm-strict --wake smhpfw --capacity 4800 --age 100 -w "$t2" -f csv

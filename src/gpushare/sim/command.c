@@ -260,7 +260,20 @@ static int run_workload(struct sim_command *c, struct gs_error *err)
 	return rc;
 }
 
+static int run_corun(struct sim_command *c, struct gs_error *err)
+{
+	int csv = strcmp(c->format->name, "csv") == 0;
+
+	if (!csv && strcmp(c->format->name, "table") != 0)
+		return gs_fail(err, "--corun has the formats csv and table only");
+	if (sim_corun_load(c->kernels, &c->corun, err) < 0)
+		return -1;
+	if (sim_corun_write(stdout, &c->corun, csv) < 0)
+		return gs_fail(err, "no memory");
+	return written(err);
+}
+
 int sim_command_run(struct sim_command *c, struct gs_error *err)
 {
-	return c->trace ? run_trace(c, err) : run_workload(c, err);
+	return c->kernels ? run_corun(c, err) : c->trace ? run_trace(c, err) : run_workload(c, err);
 }

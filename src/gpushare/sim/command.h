@@ -3,6 +3,7 @@
 #ifndef GPUSHARE_SIM_COMMAND_H
 #define GPUSHARE_SIM_COMMAND_H
 
+#include "gpushare/sim/corun.h"
 #include "gpushare/sim/memory.h"
 #include "gpushare/sim/output.h"
 
@@ -26,7 +27,9 @@ struct sim_command {
 	struct sim_experiment experiment;
 	uint64_t until_ns; /* --until, for periodic kernels; 0: not given */
 	struct sim_memory memory;
-	int admission; /* --memory was given */
+	int admission;       /* --memory was given */
+	const char *kernels; /* --corun's file */
+	struct sim_corun corun;
 	const char *trace;
 	struct sim_cluster cluster;
 	struct sim_partition partition[SIM_PARTITIONS_MAX];

@@ -12,9 +12,10 @@ void sim_help(void)
 	       "       gpushare-sim --trace FILE --gpus N --policy P|all [options]\n"
 	       "       gpushare-sim --memory rbdm|rbdm-strict|fcfs --capacity MB\n"
 	       "                    --workload FILE.csv [options]\n"
+	       "       gpushare-sim --corun FILE.csv [options]\n"
 	       "\n"
 	       "Replay a workload on one simulated GPU with the daemon's own scheduler, or with its\n"
-	       "admission to device memory.\n"
+	       "admission to device memory; or say how kernels that run at once would divide a GPU.\n"
 	       "\n"
 	       "  -p, --policy P        a policy, or all to compare them:\n");
 #define POLICY(name, words, source) printf("                          %-5s %s\n", #name, words);
@@ -57,6 +58,10 @@ void sim_help(void)
 #undef WAKE
 	printf("      --cycle MS        one reserve operation (default 1)\n"
 	       "      --age CYCLES      who waited this long goes first (default 0: no bound)\n"
+	       "      --corun FILE      the kernels; columns: name,registers,shared,threads,issue\n"
+	       "      --sm R,S,T,B      registers, shared memory, threads and blocks of a\n"
+	       "                          multiprocessor (default 65536,228K,2048,32)\n"
+	       "      --sms N           multiprocessors (default 132)\n"
 	       "  -h, --help            print this text\n"
 	       "  -V, --version         print the version\n");
 }

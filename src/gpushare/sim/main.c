@@ -45,6 +45,9 @@ enum {
 	CYCLE,
 	AGE,
 	UNTIL,
+	CORUN,
+	SM,
+	SMS,
 	SHOW_VERSION,
 	OPTIONS,
 };
@@ -94,6 +97,11 @@ static int take_partition(void *of, const char *value, struct gs_error *err)
 	return 0;
 }
 
+static int take_sm(void *of, const char *value, struct gs_error *err)
+{
+	return sim_corun_sm(value, of, err);
+}
+
 /* Four durations, or seven. */
 static int take_costs(void *of, const char *value, struct gs_error *err)
 {
@@ -115,9 +123,9 @@ static int take_costs(void *of, const char *value, struct gs_error *err)
 	return rc;
 }
 
-enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4, PERIODIC = 8 };
+enum { PLAYED = 1, CLUSTER = 2, ADMISSION = 4, PERIODIC = 8, DIVIDED = 16 };
 
-/* In which of the four uses an option says anything; 0: in any. */
+/* In which of the uses an option says anything; 0: in any. */
 static const unsigned char uses[OPTIONS] = {
 	[HANDOVER] = PLAYED | CLUSTER | PERIODIC,
 	[COSTS] = PLAYED | CLUSTER | PERIODIC,
@@ -139,14 +147,23 @@ static const unsigned char uses[OPTIONS] = {
 	[CYCLE] = ADMISSION,
 	[AGE] = ADMISSION,
 	[UNTIL] = PERIODIC,
+	[SM] = DIVIDED,
+	[SMS] = DIVIDED,
 };
 
 /* What is to be done with all of them: -1 with what is missing or says nothing there. */
 static int check_use(const struct sim_command *c, const struct gs_option *options,
 		     struct gs_error *err)
 {
-	int use = c->trace ? CLUSTER : c->admission ? ADMISSION : given[UNTIL] ? PERIODIC : PLAYED;
+	int use = c->kernels   ? DIVIDED :
+		  c->trace     ? CLUSTER :
+		  c->admission ? ADMISSION :
+		  given[UNTIL] ? PERIODIC :
+				 PLAYED;
 
+	if (c->kernels && (c->policy || c->path || c->trace || c->admission))
+		return gs_fail(err, "with --corun, --policy, --workload, --trace and --memory must "
+				    "not be given");
 	if (c->trace && (!c->policy || !c->cluster.gpus || c->path || c->admission))
 		return gs_fail(err, "with --trace, --gpus and --policy must be given, --workload "
 				    "and --memory not");
@@ -159,6 +176,8 @@ static int check_use(const struct sim_command *c, const struct gs_option *option
 	for (int i = 0; i < OPTIONS; i++)
 		if (given[i] && uses[i] && !(uses[i] & use))
 			return gs_fail(err, "--%s says nothing %s", options[i].name,
+				       c->kernels         ? "with --corun" :
+				       uses[i] == DIVIDED ? "without --corun" :
 				       c->trace           ? "with --trace" :
 				       c->admission       ? "with --memory" :
 				       use == PERIODIC    ? "with --until" :
@@ -203,6 +222,9 @@ static int parse_command(struct sim_command *c, int argc, char **argv, struct gs
 		OPTION(CYCLE, 0, "cycle", .duration = &c->memory.cycle_ns),
 		OPTION(AGE, 0, "age", .wide = &memory->age_cycles, .most = INT64_MAX),
 		OPTION(UNTIL, 0, "until", .duration = &c->until_ns),
+		OPTION(CORUN, 0, "corun", .text = &c->kernels),
+		OPTION(SM, 0, "sm", .take = take_sm, .of = &c->corun.sm),
+		OPTION(SMS, 0, "sms", .number = &c->corun.sms, .least = 1, .most = SIM_SMS_MAX),
 		OPTION(SHOW_VERSION, 'V', "version"),
 		{ NULL },
 	};
@@ -234,6 +256,7 @@ int main(int argc, char **argv)
 	struct sim_command c = {
 		.experiment = { .order = { .seed = 1 }, .rounds = 1 },
 		.memory = { .cycle_ns = GS_NS_PER_MS, .options = { .wake = "fifo" } },
+		.corun = { .sm = { 65536, 228 << 10, 2048, 32 }, .sms = 132 }, /* an H100's */
 	};
 	struct gs_error err;
 	int rc;
