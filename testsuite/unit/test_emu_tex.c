@@ -334,12 +334,28 @@ static void outside(void **state)
 	}
 }
 
+/* Rows of 64 bytes are packed, as the shim counts them (shim/memory/entries.c). */
+static void takes(void **state)
+{
+	CUDA_ARRAY3D_DESCRIPTOR desc = { 16, 64, 64, CU_AD_FORMAT_FLOAT, 1, 0 };
+	size_t before, after, total;
+	CUarray a;
+
+	(void)state;
+	OK(cuMemGetInfo(&before, &total));
+	OK(cuArray3DCreate(&a, &desc));
+	OK(cuMemGetInfo(&after, &total));
+	assert_int_equal(before - after, 16 * 64 * 64 * 4);
+	OK(cuArrayDestroy(a));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(addressing), cmocka_unit_test(filtering),
 		cmocka_unit_test(formats),    cmocka_unit_test(geometries),
 		cmocka_unit_test(surfaces),   cmocka_unit_test(outside),
+		cmocka_unit_test(takes),
 	};
 
 	alarm(120);

@@ -67,7 +67,8 @@ CUresult CUDAAPI cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR 
 	a->desc = *d;
 	a->ctx = ctx;
 	a->row_bytes = d->Width * bytes;
-	a->pitch = (a->row_bytes + 511) & ~511ull;
+	/* As the real driver's rows: an array takes no more than the shim counts. */
+	a->pitch = (a->row_bytes + 63) & ~63ull;
 	a->rows = d->Height ? d->Height : 1;
 	a->layers = d->Depth ? d->Depth : 1;
 	a->slice = a->pitch * a->rows;
