@@ -88,6 +88,9 @@ at_once() {
 	grep -q "^322961408 322961408" "$TMP/once" && logged "admitted to 308 MiB of gpu 0 after 0\.00" && ! grep -q waiting "$TMP/once.err"
 }
 
+# A byte more than the GPU has is refused at once, in words that say so.
+beyond() { refused '513 MiB do not fit: GPU 0 has 512 MiB to reserve' run 20 --shares 10 --mem $(((512 << 20) + 1)) "$ENTRIES" info; }
+
 # A step waits until there is room, and is then as any other.
 queued_first() { t 5 gpusharectl memory | grep "waiting.*number 1 of 1 that wait for memory"; }
 waits_its_turn() {
@@ -169,6 +172,7 @@ sed '/begun/d; s/^/# /' "$TMP"/random.?.[1-4] "$TMP/random.looks"
 check "all of it is back" none_left
 check "an accounted call" price
 note "ns per allocation, release: $(cat "$TMP/price")"
+check "more than the GPU has is refused" beyond
 check "a step waits until its memory is there" waits_its_turn
 check "all of it is back" none_left
 check "each GPU has its own queue" two_gpus

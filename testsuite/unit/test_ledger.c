@@ -35,6 +35,8 @@ static void reservations_fit_the_gpu(void **state)
 	assert_int_equal(gs_ledger_reserve(l, 1, 600 * MIB, &err), 0);
 	assert_int_equal(gs_ledger_reserve(l, 2, 401 * MIB, &err), -1);
 	assert_non_null(strstr(err.text, "400 of 1000 MiB"));
+	assert_int_equal(gs_ledger_reserve(l, 2, 400 * MIB + 1, &err), -1);
+	assert_non_null(strstr(err.text, "401 MiB do not fit"));
 	assert_int_equal(gs_ledger_reserve(l, 1, MIB, &err), -1);
 	assert_non_null(strstr(err.text, "already"));
 	assert_int_equal(gs_ledger_reserve(l, 3, 0, &err), -1);

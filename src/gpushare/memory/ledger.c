@@ -99,7 +99,7 @@ int gs_ledger_reserve(struct gs_ledger *ledger, uint64_t id, uint64_t bytes, str
 		return gs_fail(err,
 			       "%" PRIu64 " MiB do not fit: %" PRIu64 " of %" PRIu64
 			       " MiB are not reserved",
-			       bytes >> 20, left >> 20, ledger->capacity >> 20);
+			       gs_mib_wanted(bytes), left >> 20, ledger->capacity >> 20);
 	step = calloc(1, sizeof(*step));
 	if (!step)
 		return gs_fail(err, "no memory");

@@ -54,4 +54,11 @@ uint64_t gs_ledger_peak(const struct gs_ledger *ledger, uint64_t step);
 uint64_t gs_ledger_reserved(const struct gs_ledger *ledger); /* sum over all steps */
 uint64_t gs_ledger_capacity(const struct gs_ledger *ledger);
 
+/* MiB of what is wanted, as messages say it beside MiB of what there is: rounded up, or a byte too
+ * many would read as just as many. */
+static inline uint64_t gs_mib_wanted(uint64_t bytes)
+{
+	return (bytes >> 20) + (bytes % (UINT64_C(1) << 20) != 0);
+}
+
 #endif

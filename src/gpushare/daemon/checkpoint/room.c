@@ -67,8 +67,8 @@ int gs_room_for(struct gs_daemon *d, struct gs_alloc *a, uint64_t now)
 		gs_log(GS_LOG_WARN,
 		       "%s: its memory stays on the host: %" PRIu64 " MiB are wanted, and %" PRIu64
 		       " MiB of gpu %u are free: programs outside gpushare have some",
-		       gs_checkpoint_name(d, a, name, sizeof(name)), MIB(wants), MIB(there),
-		       a->device->index);
+		       gs_checkpoint_name(d, a, name, sizeof(name)), gs_mib_wanted(wants),
+		       MIB(there), a->device->index);
 	away->no_room = 1;
 	return wait_for(away, now + REQUEST_AGAIN_NS);
 }

@@ -148,7 +148,7 @@ int gs_memory_arrive(struct gs_alloc *a, int32_t priority, int admitted, struct 
 	if (a->bytes > a->device->memory)
 		return gs_fail(err,
 			       "%" PRIu64 " MiB do not fit: GPU %u has %" PRIu64 " MiB to reserve",
-			       MIB(a->bytes), a->device->index, MIB(a->device->memory));
+			       gs_mib_wanted(a->bytes), a->device->index, MIB(a->device->memory));
 	a->arrived_ns = gs_clock_ns();
 	if (!admitted)
 		return gs_rbdm_arrive(m->rbdm, a->id, quantified(priority), a->bytes, cycle_now(m),
