@@ -57,8 +57,9 @@ void live_begin(struct live *l)
 void live_end(struct live *l)
 {
 	static const char *const files[] = {
-		"g.conf",      "g.log",      "g.sock.state",  "g.sock",
-		"g.sock.lock", "g.sock.key", "g.mounts/plan", "g.pid"
+		"g.conf",        "g.log",       "g.sock.state",
+		"g.sock",        "g.sock.lock", "g.sock.key",
+		"g.mounts/plan", "g.pid",       "g.sock.state.corrupt"
 	};
 	char path[128];
 

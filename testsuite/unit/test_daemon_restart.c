@@ -58,6 +58,9 @@ static void test_restart_drops_the_dead(void **state)
 	assert_string_equal(taken, "0");
 	assert_int_equal(live_logged(l, "which registered it, is gone"), 1);
 	assert_int_equal(live_logged(l, "makes no sense"), 1);
+	assert_int_equal(live_logged(l, "set aside"), 1);
+	strcat(path, ".corrupt");
+	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(live_hello_refused(l, job), GS_REFUSED_UNKNOWN_STEP);
 	close(ready[0]);
 	close(ready[1]);
@@ -132,6 +135,55 @@ static void test_local_ids_go_on(void **state)
 	restart_with(l, "gpushare state 2 12\n");
 	assert_int_equal(one_job(l), job);
 	assert_int_equal(live_logged(l, "of another version"), 4);
+	assert_int_equal(live_logged(l, "set aside"), 4);
+	/* After a boot its numbers of processes are others', but a job's id is not given twice. */
+	restart_with(l, "gpushare state 2 4026531850 boot 0-1\nstep of nonsense\n");
+	assert_int_equal(one_job(l), job + 10);
+	assert_int_equal(live_logged(l, "before the node booted"), 1);
+	assert_int_equal(live_logged(l, "set aside"), 4);
+}
+
+/* A folder in the state file's place: the daemon starts, and has its file afterwards. */
+static void test_folder_as_state(void **state)
+{
+	struct live *l = *state;
+	char path[128];
+
+	live_stop(l, SIGTERM);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	assert_int_equal(mkdir(path, 0755), 0);
+	live_start(l);
+	one_job(l);
+	assert_int_equal(live_logged(l, "set aside"), 1);
+	assert_int_equal(access(path, F_OK), 0);
+	strcat(path, ".corrupt");
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* The registrant of the step lives, and yet the step is not taken for the old one's: another boot.
+ */
+static void test_a_boot_ends_all_steps(void **state)
+{
+	struct live *l = *state;
+	char path[128], taken[16], line[512], kept[1024] = "gpushare state 2 4026531850 boot 0-1\n";
+	uint32_t job;
+	int own = live_local(l, 10, 0, "low", &job);
+	FILE *f;
+
+	live_stop(l, SIGKILL);
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_non_null(strstr(line, " boot "));
+	assert_non_null(fgets(line, sizeof(line), f));
+	fclose(f);
+	strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
+	write_state(l, kept);
+	live_start(l);
+	live_status_gpu(l, "shares_taken", taken, sizeof(taken));
+	assert_string_equal(taken, "0");
+	close(own);
 }
 
 static void test_local_ids_go_round(void **state)
@@ -201,9 +253,9 @@ static void test_history_knows_local_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(test_restart_drops_the_dead),
-		LIVE(test_local_ids_go_on),
-		LIVE(test_local_ids_go_round),
+		LIVE(test_restart_drops_the_dead),  LIVE(test_local_ids_go_on),
+		LIVE(test_local_ids_go_round),      LIVE(test_folder_as_state),
+		LIVE(test_a_boot_ends_all_steps),
 #ifdef HAVE_SQLITE
 		LIVE(test_history_knows_local_ids),
 #endif

@@ -2,8 +2,8 @@
 /*
  * Keeps the registered steps on disk, so that the next daemon manages the jobs that this one
  * registered. The file is <socket>.state, for the daemon's user alone, and is replaced by renaming.
- * It is text: a version line with the next local job's id, then lines for each step. Each module
- * registers the part of those lines that it writes and reads.
+ * It is text: a version line with the next local job's id and the boot's id, then lines for each
+ * step. Each module registers the part of those lines that it writes and reads.
  */
 #ifndef GPUSHARE_DAEMON_STATE_H
 #define GPUSHARE_DAEMON_STATE_H
@@ -37,7 +37,9 @@ void gs_state_register(const struct gs_state_part *part);
 void gs_state_save(struct gs_daemon *d);
 
 /* Registers what the file contains. Invalid lines, and steps whose registrant is gone, are dropped
- * with a line in the log. */
+ * with a line in the log; a file with something that cannot be read is kept as
+ * <socket>.state.corrupt. Of a file of before the node booted only the next local job's id is
+ * taken. */
 void gs_state_load(struct gs_daemon *d);
 
 #endif
