@@ -85,8 +85,17 @@ over() {
 }
 
 # trials_of FILE [ARGUMENT...]: the trials are a Python program's (trials.py); ends the script.
-trials_of() {
-	ROW=$row ROW_SCRIPT=$(basename "$0") TMP_OF_ROW=$TMP BUILD=$BUILD python3 -B "$SRC/testsuite/campaign/$1" "$trials_n" "$seed" "${@:2}" >"$TMP/figures"
-	read -r row_tried row_failed row_worst < <(tail -n 1 "$TMP/figures") && [ -n "$row_worst" ] || { echo "$row: $1 said no figures"; exit 1; }
+trials_of() { trials_of_command "$1" env -- "${@:2}"; }
+# trials_of_command FILE COMMAND... [-- ARGUMENT...]: the same; the command runs the program.
+trials_of_command() {
+	local file=$1 command=()
+	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do command+=("$1") && shift; done
+	ROW=$row ROW_SCRIPT=$(basename "$0") TMP_OF_ROW=$TMP BUILD=$BUILD "${command[@]}" "$PYTHON" -I -S -B "$SRC/testsuite/campaign/$file" "$trials_n" "$seed" \
+		"${@:2}" >"$TMP/figures" &
+	pids+=($!)
+	wait $! # a signal to the script ends this, not only what runs
+	unset 'pids[-1]'
+	read -r row_tried row_failed row_worst < <(tail -n 1 "$TMP/figures") && [ -n "$row_worst" ] || { echo "$row: $file said no figures"; exit 1; }
 	over
 }
