@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "device/shim/base/shim.h"
 #include "gpushare/client/job_folder.h"
+#include "gpushare/client/secure_env.h"
 #include "gpushare/proto/msg.h"
 
 #define PATIENCE_NS (3 * GS_NS_PER_S)
@@ -108,6 +109,12 @@ static void find(void)
 		set_lines(gs_job_folder_open(folder, "job"));
 		set_lines(gs_job_folder_open(folder, "environment"));
 	}
+}
+
+/* Before anything reads the environment. */
+static void __attribute__((constructor)) obey_no_caller(void)
+{
+	gs_secure_env();
 }
 
 void shim_place_find(void)
