@@ -17,7 +17,11 @@ check "anything in a client's page (E4)" few e4_page.sh 20000000
 check "claims of another's job (F1)" few f1_spoofed.sh 40
 check "who registers twice is counted once (F3)" few f3_twice.sh 10
 check "another user's files and the daemon's (F4)" few f4_paths.sh 6
-check "numbers of processes used again (F2)" few f2_reuse.sh 8
+if unshare --pid --fork --mount-proc sh -c 'echo 300 >/proc/sys/kernel/ns_last_pid' 2>/dev/null; then
+	check "numbers of processes used again (F2)" few f2_reuse.sh 8
+else
+	note "no number of a process can be chosen here: F2 was not tried"
+fi
 check "commands that only an administrator may give (F5)" few f5_commands.sh 18
 check "setuid programs in a user's environment (F8)" few f8_secure.sh 7
 finish
