@@ -20,8 +20,10 @@ void gs_secure_env(void)
 	for (char **e = environ; *e;) {
 		size_t length = strcspn(*e, "=");
 
-		/* A longer name is none of gpushare's. */
-		if (strncmp(*e, PREFIX, strlen(PREFIX)) != 0 || length >= sizeof(name)) {
+		/* A longer name is none of gpushare's, and what has no = neither getenv() nor
+		 * unsetenv() takes for a variable. */
+		if (strncmp(*e, PREFIX, strlen(PREFIX)) != 0 || length >= sizeof(name) ||
+		    (*e)[length] != '=') {
 			e++;
 			continue;
 		}
