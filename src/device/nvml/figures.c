@@ -48,7 +48,7 @@ static uint64_t left(uint64_t until_ns)
 	return until_ns > now ? until_ns - now : 0;
 }
 
-/* The answer to *msg until then; 0, or -1. *fd as gs_msg_recv(). */
+/* The answer to *msg until then; 0, or -1. *fd, which begins as -1, as gs_msg_recv(). */
 static int request(struct gs_msg *msg, enum gs_msg_type answer, uint64_t until_ns, int *fd)
 {
 	/* Where the daemon hangs a connection waits, too, and the abstract address is tried. */
@@ -63,6 +63,8 @@ static int request(struct gs_msg *msg, enum gs_msg_type answer, uint64_t until_n
 	    gs_msg_send(sock, msg, -1) == 0 &&
 	    gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, NULL) == 1 && msg->header.type == answer)
 		rc = 0;
+	if (rc < 0 && fd && *fd >= 0)
+		close(*fd); /* of another answer */
 	close(sock);
 	return rc;
 }

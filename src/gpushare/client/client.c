@@ -121,6 +121,14 @@ static int silent_for(int sock, uint64_t ns)
 	return ready <= 0;
 }
 
+/* What came along is not wanted. */
+static void drop(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
 /* The daemon's first word on our HELLO; a WAIT is waited out.  1, 0 or -1 as gs_msg_recv. */
 static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
@@ -132,9 +140,10 @@ static int hear(struct gs_client *c, int sock, struct gs_msg *msg, int *fd, stru
 	if (c->on_wait && silent_for(sock, WAIT_UNTOLD_NS))
 		c->on_wait(msg->wait.bytes, msg->wait.reason);
 	gs_msg_limit(sock, 0, NULL);
-	do
+	do {
+		drop(fd);
 		rc = gs_msg_recv(sock, msg, GS_FROM_DAEMON, fd, err);
-	while (rc == 1 && msg->header.type == GS_MSG_WAIT);
+	} while (rc == 1 && msg->header.type == GS_MSG_WAIT);
 	c->waits = rc != 1;
 	return rc;
 }

@@ -42,7 +42,8 @@ static void set_number(const char *name, uint32_t value)
 	setenv(name, text, 0);
 }
 
-/* Gets gpushared's answer. Returns 0, or -1 with the reason. */
+/* Gets gpushared's answer, and the descriptor that came along (*fd, which begins as -1). Returns 0,
+ * or -1 with the reason. */
 static int request(int driver, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
 	int sock = gs_msg_connect(socket_path, PATIENCE_NS, err), rc = -1;
@@ -57,6 +58,8 @@ static int request(int driver, struct gs_msg *msg, int *fd, struct gs_error *err
 		rc = msg->header.type == GS_MSG_HERE ?
 			     0 :
 			     gs_fail(err, "gpushared answered %s", gs_msg_name(msg->header.type));
+	if (rc < 0 && fd && *fd >= 0)
+		close(*fd); /* of another answer */
 	close(sock);
 	return rc;
 }
