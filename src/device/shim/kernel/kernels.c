@@ -79,7 +79,8 @@ static struct shim_kernel *insert(const void *handle, struct shim_code *code)
 	if (!k)
 		return NULL;
 	k->code = code;
-	k->original = k->direct = (CUfunction)(uintptr_t)handle;
+	k->original = (CUfunction)(uintptr_t)handle;
+	k->direct = (CUfunction)(uintptr_t)handle;
 	k->handle = handle;
 	head = atomic_load(&shim_bucket[bucket]);
 	do

@@ -302,7 +302,8 @@ void shim_launch_init(struct gs_page *of)
 	atomic_store(&queued_ns, 0); /* the queue of a forked child is empty */
 	atomic_store(&queued_unknown, 0);
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
-		pool[i].queued.ns = pool[i].queued.unknown = 0;
+		pool[i].queued.ns = 0;
+		pool[i].queued.unknown = 0;
 		pool[i].streams.branches = 0;
 		pool[i].index = i;
 		pool[i].slot = &of->slot[i];
@@ -337,7 +338,10 @@ static struct shim_launch *try_take(void)
 			atomic_store_explicit(&hint, i + 1, memory_order_relaxed);
 		say_used(i + 1);
 		l->watch.sampled = SHIM_UNTIMED;
-		l->evictable = l->in_barrier = l->preenqueued = l->beside = 0;
+		l->evictable = 0;
+		l->in_barrier = 0;
+		l->preenqueued = 0;
+		l->beside = 0;
 		l->watch.done_ns = 0;
 		l->streams.in = NULL;
 		l->as.variant = NULL;

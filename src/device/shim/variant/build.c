@@ -319,5 +319,7 @@ void shim_build_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	pthread_cond_init(&more, NULL);
 	nqueue = 0;
-	started = busy = stop = 0;
+	started = 0;
+	busy = 0;
+	stop = 0;
 }
