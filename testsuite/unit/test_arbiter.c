@@ -12,9 +12,11 @@
 
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpu_rig.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/gpu/arbiter.h"
 #include "gpushare/arbiter/gpu_core.h"
 
@@ -134,6 +136,34 @@ static void test_calls_are_carried_out(void **unused)
 	end(NULL, 0);
 }
 
+#define BUSY_NS (50 * GS_NS_PER_MS)
+
+static void be_busy(struct gs_gpu *g, void *unused)
+{
+	struct timespec ts;
+
+	(void)g;
+	(void)unused;
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	while (ts.tv_sec == 0 && ts.tv_nsec < (long)BUSY_NS);
+}
+
+/* Whose message it is pays for what the arbiter does for it. */
+static void test_calls_are_counted_as_the_loops_time(void **unused)
+{
+	struct gs_error err;
+	uint64_t begun;
+
+	(void)unused;
+	start(GS_ARBITER_SLEEP);
+	assert_int_equal(gs_arbiter_start(arbiter, &err), 0);
+	begun = gs_user_clock_ns();
+	gs_arbiter_call(arbiter, be_busy, NULL); /* its thread has just begun */
+	assert_true(gs_user_clock_ns() - begun >= BUSY_NS / 2);
+	end(NULL, 0);
+}
+
 #define ASKERS 3
 #define REQUESTS 300
 #define PATIENCE_NS (20 * GS_NS_PER_S)
@@ -216,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_where_polling_is_allowed),
 		cmocka_unit_test(test_when_polling_is_wanted),
 		cmocka_unit_test(test_calls_are_carried_out),
+		cmocka_unit_test(test_calls_are_counted_as_the_loops_time),
 		cmocka_unit_test(test_no_request_is_lost_asleep),
 		cmocka_unit_test(test_no_request_is_lost_polling),
 	};

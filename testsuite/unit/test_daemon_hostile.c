@@ -451,6 +451,46 @@ static void test_answers_that_nobody_reads_are_few(void **state)
 	_exit(!refused);
 }
 
+/* The processor time that GPU 0's arbiter has had, s. */
+static double arbiter_s(const struct live *l)
+{
+	char *text = live_query(l, GS_QUERY_STATUS, 0);
+	json_t *all = json_loads(text, 0, NULL), *gpu;
+	double s;
+
+	gpu = json_array_get(json_object_get(all, "gpus"), 0);
+	s = json_number_value(json_object_get(gpu, "arbiter_cpu_s"));
+	json_decref(all);
+	free(text);
+	return s;
+}
+
+/* What so many questions about a job take of it. */
+static double questions_s(const struct live *l, enum gs_query what, uint32_t job)
+{
+	double before = arbiter_s(l);
+
+	for (int i = 0; i < 200; i++)
+		free(live_query(l, what, job));
+	return arbiter_s(l) - before;
+}
+
+/* The arbiter, which serves everybody, copies no kernels that nobody has asked for: it has no more
+ * to do than for a report, which has none. */
+static void test_questions_about_other_jobs_keep_no_arbiter_busy(void **state)
+{
+	struct live *l = *state;
+	uint32_t job, other;
+	double least;
+
+	for (int i = 0; i < 4; i++)
+		announce(l, &job);
+	live_local(l, 1, UINT64_C(1) << 20, "low", &other);
+	least = questions_s(l, GS_QUERY_REPORT, other);
+	assert_true(questions_s(l, GS_QUERY_KERNELS, other) < 4 * least);
+	assert_true(questions_s(l, GS_QUERY_KERNELS, 1) < 4 * least);
+}
+
 static void test_a_report_on_kernels_has_an_end(void **state)
 {
 	struct live *l = *state;
@@ -524,6 +564,7 @@ int main(void)
 		LIVE(test_who_asks_without_end_waits),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),
+		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
 		LIVE(test_a_report_on_kernels_has_an_end),
 #ifdef HAVE_SQLITE
 		LIVE(test_the_history_is_asked_a_little_at_a_time),

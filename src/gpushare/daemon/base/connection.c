@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -199,20 +198,11 @@ void gs_connections_fini(void)
 	later = NULL;
 }
 
-/* The daemon waits for nobody meanwhile, and others' load is not the user's. */
-static uint64_t own_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
 	uid_t uid = conn->uid;
-	uint64_t begun = own_time();
+	uint64_t begun = gs_user_clock_ns();
 
 	(void)fd;
 	(void)what;
@@ -227,7 +217,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		rc = handle_one(conn, 0);
 		if (rc == -1)
 			gs_connection_close(conn);
-		now = own_time();
+		now = gs_user_clock_ns();
 		gs_user_spent(uid, now - begun);
 		begun = now;
 		if (rc)
@@ -347,17 +337,19 @@ fail:
 static void on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
+	uid_t uid = conn->uid;
+	uint64_t begun = gs_user_clock_ns();
+	int rc = 0;
 
 	(void)fd;
 	(void)what;
 	/* Messages that it sent before are still handled, but only so many: a child that has the
 	 * socket may send for ever. */
-	for (int i = 0, rc = 0; i < LAST_MESSAGES && rc == 0; i++) {
+	for (int i = 0; i < LAST_MESSAGES && rc == 0; i++)
 		rc = handle_one(conn, 1);
-		if (rc == CLOSED)
-			return;
-	}
-	gs_connection_close(conn);
+	if (rc != CLOSED)
+		gs_connection_close(conn);
+	gs_user_spent(uid, gs_user_clock_ns() - begun);
 }
 
 void gs_connection_watch_process(struct gs_connection *conn)

@@ -15,7 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/proto/page.h"
 
 #ifndef SYS_close_range
@@ -141,6 +143,7 @@ int gs_foreign_is_page(int sock)
 {
 	struct pollfd p = { .events = POLLIN };
 	char verdict = 0;
+	uint64_t begun = gs_clock_ns();
 	int ends[2], rc = begin_child(ends);
 
 	if (rc == 1) {
@@ -159,6 +162,7 @@ int gs_foreign_is_page(int sock)
 	if (poll(&p, 1, VERDICT_MS) != 1 || read(ends[0], &verdict, 1) != 1)
 		verdict = 0;
 	close(ends[0]);
+	gs_user_waited(gs_clock_ns() - begun);
 	return verdict;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -52,6 +53,21 @@ static struct user *find(uid_t uid)
 	}
 	*oldest = (struct user) { .uid = uid, .seen_ns = now, .said_ns = now };
 	return oldest;
+}
+
+static uint64_t waited_ns;
+
+uint64_t gs_user_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec + waited_ns;
+}
+
+void gs_user_waited(uint64_t ns)
+{
+	waited_ns += ns;
 }
 
 void gs_user_spent(uid_t uid, uint64_t ns)

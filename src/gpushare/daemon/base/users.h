@@ -13,6 +13,16 @@
 void gs_user_spent(uid_t uid, uint64_t ns);
 
 /*
+ * A clock of the event loop's time that counts as its messages' own: the loop's time on a
+ * processor, and what it waited for others to do for it (gs_user_waited()). Not what others' load
+ * took from it. The loop's thread only.
+ */
+uint64_t gs_user_clock_ns(void);
+
+/* The loop has waited for work of that many ns which it had others do. */
+void gs_user_waited(uint64_t ns);
+
+/*
  * 1 while a user has had more of the event loop's time than its part, a fifth,
  * and 100 ms at once: nothing more is read from it then.
  */

@@ -15,6 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/thread.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/gpu/doorbell.h"
 #include "gpushare/daemon/gpu/prompt.h"
 
@@ -39,6 +40,7 @@
 struct call {
 	void (*fn)(struct gs_gpu *gpu, void *arg);
 	void *arg;
+	uint64_t took_ns; /* the thread's time on a processor */
 	sem_t done;
 };
 
@@ -119,6 +121,14 @@ static void tell_news(struct gs_arbiter *a)
 		       strerror(errno));
 }
 
+static uint64_t thread_time_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
+}
+
 /* Runs the loop's call, if there is one; returns 1 then. */
 static int serve_call(struct gs_arbiter *a)
 {
@@ -126,7 +136,9 @@ static int serve_call(struct gs_arbiter *a)
 
 	if (!call)
 		return 0;
+	call->took_ns = thread_time_ns();
 	call->fn(a->gpu, call->arg);
+	call->took_ns = thread_time_ns() - call->took_ns;
 	atomic_store(&a->call, NULL);
 	sem_post(&call->done); /* the call is gone from here on */
 	return 1;
@@ -276,6 +288,7 @@ void gs_arbiter_call(struct gs_arbiter *a, void (*fn)(struct gs_gpu *gpu, void *
 	while (sem_wait(&call.done) < 0)
 		;
 	sem_destroy(&call.done);
+	gs_user_waited(call.took_ns);
 }
 
 void gs_arbiter_status(const struct gs_arbiter *a, struct gs_arbiter_status *status)

@@ -16,7 +16,7 @@
 struct sync {
 	struct gs_daemon *d;
 	const struct gs_device *device;
-	int with_kernels;
+	uint32_t kernels_of;
 	size_t lessons;
 	struct gs_lesson lesson[GS_GPU_LESSONS];
 };
@@ -33,7 +33,9 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 	gs_gpu_settle(gpu, now);
 	TAILQ_FOREACH (s, &sync->d->steps, link)
 		if (s->alloc && s->alloc->device == sync->device) {
-			gs_step_usage_copy(&s->usage, &s->live, sync->with_kernels);
+			gs_step_usage_copy(&s->usage, &s->live,
+					   sync->kernels_of == GS_KERNELS_OF_ALL ||
+						   sync->kernels_of == s->info.job_id);
 			s->doing = GS_DOING_NOTHING;
 		}
 	LIST_FOREACH (conn, &sync->d->conns, link)
@@ -53,9 +55,9 @@ static void learn(struct gs_learned *learned, const struct gs_lesson *lesson)
 		gs_learned_note(learned, lesson->entry.key, lesson->entry.tpt_ps);
 }
 
-void gs_devices_sync(struct gs_daemon *d, int with_kernels)
+void gs_devices_sync(struct gs_daemon *d, uint32_t kernels_of)
 {
-	struct sync sync = { .d = d, .with_kernels = with_kernels };
+	struct sync sync = { .d = d, .kernels_of = kernels_of };
 
 	for (size_t i = 0; i < d->ndevice; i++) {
 		sync.device = &d->device[i];

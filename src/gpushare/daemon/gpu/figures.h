@@ -6,10 +6,12 @@
 #include "gpushare/daemon/base/daemon.h"
 
 /*
- * Brings up to date: the steps' usages, what the steps do, and gs_connection.counted. with_kernels:
- * also copies the list of kernels; otherwise the last copy stays. What launches have reported of
- * kernels' times goes to d->learned.
+ * Brings up to date: the steps' usages, what the steps do, and gs_connection.counted. kernels_of:
+ * also copies the lists of kernels of that job's steps, 0: of none, which keep the last copy: the
+ * arbiter decides nothing meanwhile. What launches have reported of kernels' times goes to
+ * d->learned.
  */
-void gs_devices_sync(struct gs_daemon *d, int with_kernels);
+#define GS_KERNELS_OF_ALL UINT32_MAX
+void gs_devices_sync(struct gs_daemon *d, uint32_t kernels_of);
 
 #endif

@@ -110,7 +110,7 @@ int gs_select_steps(struct gs_daemon *d, uint32_t job, int finished, enum gs_wit
 	struct gs_step *s;
 
 	memset(sel, 0, sizeof(*sel));
-	gs_devices_sync(d, with == GS_KERNELS);
+	gs_devices_sync(d, with != GS_KERNELS ? 0 : job ? job : GS_KERNELS_OF_ALL);
 	TAILQ_FOREACH (s, &d->steps, link)
 		gs_lease_note_peak(d, s->alloc);
 	sel->step = calloc(room, sizeof(struct gs_step *));
