@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What it costs to look at a descriptor that a user passes is the user's. */
+/* What it costs to look at a descriptor that a user passes is the user's; connections are closed
+ * whatever is left. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,6 +19,8 @@
 #include "common/clock.h"
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/users.h"
+
+#define FEW 64
 
 /* 1: looking at it was counted as all the time that it took. */
 static int is_counted(int sock)
@@ -45,10 +51,65 @@ static void test_looking_at_a_page_is_counted(void **unused)
 	close(file);
 }
 
+/* One descriptor of a connection, and in its queue another one or none. */
+static int a_connection(int passed)
+{
+	struct gs_msg msg;
+	int ends[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	assert_int_equal(gs_msg_send(ends[0], &msg, passed), 0);
+	close(ends[0]);
+	return ends[1];
+}
+
+/* Its number may be another file's by now. */
+static int is_open(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static void fill(int *more, int *n)
+{
+	while (*n < FEW && (more[*n] = dup(STDIN_FILENO)) >= 0)
+		++*n;
+	assert_int_equal(errno, EMFILE);
+}
+
+/* The table of descriptors is full: who has filled it must be able to leave. */
+static void test_connections_are_closed_where_no_descriptor_is_left(void **unused)
+{
+	struct rlimit before, few;
+	int plain, passing, more[FEW], n = 0;
+
+	(void)unused;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit) { FEW, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	gs_foreign_keep_spares();
+	plain = a_connection(-1);
+	passing = a_connection(STDIN_FILENO);
+	fill(more, &n);
+	gs_foreign_close(passing);
+	fill(more, &n); /* others connect meanwhile */
+	gs_foreign_sweep();
+	assert_false(is_open(passing));
+	fill(more, &n);
+	gs_foreign_close(plain);
+	assert_false(is_open(plain));
+	while (n--)
+		close(more[n]);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looking_at_a_page_is_counted),
+		cmocka_unit_test(test_connections_are_closed_where_no_descriptor_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,35 @@ static struct {
 
 static pid_t children[CHILDREN_MAX]; /* 0: none */
 
+/* To close a connection takes two for a moment. */
+#define SPARES 2
+static int spare[SPARES] = { -1, -1 };
+
+void gs_foreign_keep_spares(void)
+{
+	for (size_t i = 0; i < SPARES; i++)
+		if (spare[i] < 0)
+			spare[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* After a call failed: 1 if it may succeed now, since there was no descriptor left. */
+static int use_spares(void)
+{
+	if (errno != EMFILE)
+		return 0;
+	for (size_t i = 0; i < SPARES; i++) {
+		if (spare[i] >= 0)
+			close(spare[i]);
+		spare[i] = -1;
+	}
+	return 1;
+}
+
+static int make_pipe(int ends[2])
+{
+	return pipe2(ends, O_CLOEXEC) < 0 && (!use_spares() || pipe2(ends, O_CLOEXEC) < 0) ? -1 : 0;
+}
+
 int gs_foreign_comes(int sock, struct gs_msg_header *header)
 {
 	struct iovec iov = { .iov_base = header, .iov_len = sizeof(*header) };
@@ -125,7 +154,7 @@ static int begin_child(int ends[2])
 	pid_t *at = place();
 	pid_t pid;
 
-	if (!at || pipe2(ends, O_CLOEXEC) < 0)
+	if (!at || make_pipe(ends) < 0)
 		return -1;
 	pid = fork();
 	if (pid == 0)
@@ -133,6 +162,7 @@ static int begin_child(int ends[2])
 	if (pid < 0) {
 		close(ends[0]);
 		close(ends[1]);
+		gs_foreign_keep_spares();
 		return -1;
 	}
 	*at = pid;
@@ -162,6 +192,7 @@ int gs_foreign_is_page(int sock)
 	if (poll(&p, 1, VERDICT_MS) != 1 || read(ends[0], &verdict, 1) != 1)
 		verdict = 0;
 	close(ends[0]);
+	gs_foreign_keep_spares();
 	gs_user_waited(gs_clock_ns() - begun);
 	return verdict;
 }
@@ -175,11 +206,14 @@ static int held_in(int sock)
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", sock);
 	f = fopen(path, "re");
+	if (!f && use_spares())
+		f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "scm_fds: %d", &n) == 1)
 			break;
 	if (f)
 		fclose(f);
+	gs_foreign_keep_spares(); /* before others are accepted */
 	return n;
 }
 
@@ -249,4 +283,5 @@ void gs_foreign_sweep(void)
 		close(waiting.fd[i]);
 	waiting.n = 0;
 	close(ends[1]);
+	gs_foreign_keep_spares();
 }

@@ -35,6 +35,12 @@ int gs_foreign_is_page(int sock);
  */
 void gs_foreign_close(int sock);
 
+/*
+ * Before the first connection: keep two descriptors, which are given up for a moment where no other
+ * is left. Without, no connection could be closed then, and none would become free.
+ */
+void gs_foreign_keep_spares(void);
+
 /* Close what waits to be closed; several times a second, and at the end. */
 void gs_foreign_sweep(void);
 

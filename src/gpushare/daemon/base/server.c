@@ -177,6 +177,7 @@ int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 	if (!d->server)
 		return gs_fail(err, "no memory");
 	d->server->lock_fd = d->server->listen_fd = d->server->abstract_fd = -1;
+	gs_foreign_keep_spares();
 	make_folder(d->config->socket);
 	if (take_lock(d, err) < 0)
 		return -1;
