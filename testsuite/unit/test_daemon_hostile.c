@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -210,6 +211,58 @@ static int has_failed(pid_t pid)
 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
+
+/* ---- one who is many users (/etc/subuid) --------------------------------- */
+
+#define MANY_FIRST 100000
+#define STRANGERS 4096 /* of so many connections, 16 a user */
+
+/* Whether a user who connects now is served; 16 more of them stay. */
+static int is_served(const struct live *l, uid_t uid)
+{
+	struct gs_error err;
+	struct gs_msg msg;
+	int sock, rc;
+
+	assert_int_equal(seteuid(uid), 0);
+	sock = live_connect(l);
+	for (int i = 1; i < 16; i++)
+		live_connect(l);
+	assert_int_equal(seteuid(0), 0);
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	rc = gs_msg_send(sock, &msg, -1);
+	return rc == 0 && gs_msg_recv(sock, &msg, GS_FROM_DAEMON, NULL, &err) == 1;
+}
+
+static void test_one_who_is_many_users_leaves_some_to_those_with_steps(void **state)
+{
+	struct live *l = *state;
+	struct rlimit limit;
+	uint32_t job;
+	pid_t pid;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	if (geteuid() != 0 || limit.rlim_max < STRANGERS + 100)
+		skip();
+	pid = fork();
+	if (pid == 0) {
+		unsigned served = 0;
+
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		if (seteuid(SOMEBODY) < 0)
+			_exit(1);
+		live_local(l, 20, UINT64_C(1) << 20, "low", &job);
+		if (seteuid(0) < 0)
+			_exit(1);
+		while (served < STRANGERS / 16 + 10 && is_served(l, MANY_FIRST + served))
+			served++;
+		_exit(served > STRANGERS / 16 || served < STRANGERS / 16 - 1 ||
+		      !is_served(l, SOMEBODY));
+	}
+	assert_false(has_failed(pid));
+	live_serves(l);
 }
 
 /* ---- lies ----------------------------------------------------------------- */
@@ -559,6 +612,7 @@ int main(void)
 		LIVE(test_lingering_descriptors_do_not_outlast_the_daemon),
 		LIVE(test_who_waits_cannot_own_a_step),
 		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
+		LIVE(test_one_who_is_many_users_leaves_some_to_those_with_steps),
 		LIVE(test_nobody_names_anothers_program),
 		LIVE(test_the_log_steers_no_terminal),
 		LIVE(test_who_asks_without_end_waits),

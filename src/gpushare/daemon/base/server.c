@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,11 +22,17 @@
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/step.h"
 
 #define CLIENTS_MAX 1024
 #define CLIENTS_PER_UID 128 /* root, who registers the steps, is not limited */
 /* A user who has fewer connections than this is served even when others have CLIENTS_MAX. */
 #define CLIENTS_FOR_EACH 16
+/* From then on only users who have a step here get more: one person may have 65,536 other user
+ * numbers for user namespaces (/etc/subuid), each of which has CLIENTS_FOR_EACH. */
+#define CLIENTS_OF_STRANGERS 4096
+/* Connections, their processes' pidfds, and the daemon's own. */
+#define DESCRIPTORS_MOST 65536
 #define BACKLOG 128
 /* How long another daemon may take to end, and how often to check for that. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
@@ -171,12 +178,24 @@ static void bind_abstract(struct gs_daemon *d)
 		close(fd);
 }
 
+/* Who starts the daemon by hand mostly has 1,024. */
+static void allow_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_MOST)
+		return;
+	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 {
 	d->server = calloc(1, sizeof(*d->server));
 	if (!d->server)
 		return gs_fail(err, "no memory");
 	d->server->lock_fd = d->server->listen_fd = d->server->abstract_fd = -1;
+	allow_descriptors();
 	gs_foreign_keep_spares();
 	make_folder(d->config->socket);
 	if (take_lock(d, err) < 0)
@@ -187,8 +206,26 @@ int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 	return 0;
 }
 
+static int has_step(const struct gs_daemon *d, uid_t uid)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->info.uid == uid)
+			return 1;
+	return 0;
+}
+
+/* Has the user, among so many connections of all, as many as it may have? */
+static int has_all(const struct gs_daemon *d, uid_t uid, unsigned all)
+{
+	return (all >= CLIENTS_MAX && gs_connections_of(d, uid) >= CLIENTS_FOR_EACH) ||
+	       (all >= CLIENTS_OF_STRANGERS && !has_step(d, uid));
+}
+
 static void admit(struct gs_daemon *d, int fd)
 {
+	unsigned all = gs_connections_count(d);
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
@@ -196,10 +233,9 @@ static void admit(struct gs_daemon *d, int fd)
 		gs_foreign_close(fd);
 		return;
 	}
-	if (cred.uid != 0 && gs_connections_count(d) >= CLIENTS_MAX &&
-	    gs_connections_of(d, cred.uid) >= CLIENTS_FOR_EACH) {
+	if (cred.uid != 0 && has_all(d, cred.uid, all)) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid, cred.pid,
-			    gs_connections_count(d));
+			    all);
 		gs_foreign_close(fd);
 		return;
 	}
