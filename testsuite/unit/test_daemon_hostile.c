@@ -408,22 +408,35 @@ static void ask_for_ever(const struct live *l)
 		}
 }
 
-static void test_who_asks_without_end_waits(void **state)
+static void waits_who_asks(const struct live *l, int has_step, const char *logged)
 {
-	struct live *l = *state;
 	/* On a busy machine whoever asks does not get far at first. */
 	uint64_t until = gs_clock_ns() + 60 * GS_NS_PER_S;
 	pid_t pid = fork_user();
 
-	if (pid == 0)
+	if (pid == 0) {
+		if (has_step)
+			live_local(l, 20, UINT64_C(1) << 20, "low", &(uint32_t) { 0 });
 		ask_for_ever(l);
-	while (!live_logged(l, "more than a fifth of gpushared's time") && gs_clock_ns() < until) {
+	}
+	while (!live_logged(l, logged) && gs_clock_ns() < until) {
 		live_serves(l);
 		usleep(10000);
 	}
 	kill(pid, SIGKILL);
 	assert_true(has_failed(pid));
-	assert_true(live_logged(l, "more than a fifth of gpushared's time") > 0);
+	assert_true(live_logged(l, logged) > 0);
+}
+
+static void test_who_asks_without_end_waits(void **state)
+{
+	waits_who_asks(*state, 1, ": its programs ask for more than a fifth of gpushared's time");
+}
+
+/* However many users they are. */
+static void test_who_has_no_step_waits_for_all_others_without(void **state)
+{
+	waits_who_asks(*state, 0, "users who have no step here ask for more than a fifth");
 }
 
 /* Programs that come and go are not to fill the disk. */
@@ -616,6 +629,7 @@ int main(void)
 		LIVE(test_nobody_names_anothers_program),
 		LIVE(test_the_log_steers_no_terminal),
 		LIVE(test_who_asks_without_end_waits),
+		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),

@@ -187,7 +187,7 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	LIST_FOREACH (conn, &d->conns, link) {
 		if (event_pending(conn->readable, EV_READ, NULL))
 			continue;
-		if (gs_user_is_over(conn->uid) || event_add(conn->readable, NULL) < 0)
+		if (gs_user_is_over(gs_user_who_pays(conn)) || event_add(conn->readable, NULL) < 0)
 			read_later(conn);
 	}
 }
@@ -201,7 +201,7 @@ void gs_connections_fini(void)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = conn->uid;
+	uid_t uid = gs_user_who_pays(conn);
 	uint64_t begun = gs_user_clock_ns();
 
 	(void)fd;
@@ -263,12 +263,13 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 static int has_too_many_texts(const struct gs_connection *conn, size_t more)
 {
 	const struct gs_connection *other;
+	uid_t uid = gs_user_who_pays(conn);
 	size_t sum = 0;
 
 	LIST_FOREACH (other, &conn->d->conns, link)
-		if (other != conn && other->uid == conn->uid && other->text)
+		if (other != conn && other->text && gs_user_who_pays(other) == uid)
 			sum += other->text->size;
-	return conn->uid != 0 && sum && sum + more > TEXTS_PER_USER;
+	return uid != 0 && sum && sum + more > TEXTS_PER_USER;
 }
 
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size)
@@ -337,7 +338,7 @@ fail:
 static void on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = conn->uid;
+	uid_t uid = gs_user_who_pays(conn);
 	uint64_t begun = gs_user_clock_ns();
 	int rc = 0;
 

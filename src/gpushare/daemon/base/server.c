@@ -22,7 +22,7 @@
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/connection.h"
-#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/users.h"
 
 #define CLIENTS_MAX 1024
 #define CLIENTS_PER_UID 128 /* root, who registers the steps, is not limited */
@@ -206,21 +206,11 @@ int gs_server_listen(struct gs_daemon *d, struct gs_error *err)
 	return 0;
 }
 
-static int has_step(const struct gs_daemon *d, uid_t uid)
-{
-	const struct gs_step *s;
-
-	TAILQ_FOREACH (s, &d->steps, link)
-		if (s->info.uid == uid)
-			return 1;
-	return 0;
-}
-
 /* Has the user, among so many connections of all, as many as it may have? */
 static int has_all(const struct gs_daemon *d, uid_t uid, unsigned all)
 {
 	return (all >= CLIENTS_MAX && gs_connections_of(d, uid) >= CLIENTS_FOR_EACH) ||
-	       (all >= CLIENTS_OF_STRANGERS && !has_step(d, uid));
+	       (all >= CLIENTS_OF_STRANGERS && !gs_user_has_step(d, uid));
 }
 
 static void admit(struct gs_daemon *d, int fd)

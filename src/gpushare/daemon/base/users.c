@@ -10,6 +10,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/step.h"
 
 #define USERS 64
 #define TIME_AT_ONCE_NS (100 * GS_NS_PER_MS)
@@ -55,6 +57,25 @@ static struct user *find(uid_t uid)
 	return oldest;
 }
 
+int gs_user_has_step(const struct gs_daemon *d, uid_t uid)
+{
+	const struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->info.uid == uid)
+			return 1;
+	return 0;
+}
+
+uid_t gs_user_who_pays(const struct gs_connection *conn)
+{
+	if (conn->uid == 0)
+		return 0;
+	if (conn->step)
+		return conn->step->info.uid;
+	return gs_user_has_step(conn->d, conn->uid) ? conn->uid : GS_USER_STRANGERS;
+}
+
 static uint64_t waited_ns;
 
 uint64_t gs_user_clock_ns(void)
@@ -82,9 +103,14 @@ void gs_user_spent(uid_t uid, uint64_t ns)
 		u->over = u->over && u->spent_ns > TIME_AT_ONCE_NS / 2;
 	} else if (!u->over) {
 		u->over = 1;
-		gs_complain("uid %u: its programs ask for more than a fifth of gpushared's time, "
-			    "and wait for their answers",
-			    (unsigned)uid);
+		if (uid == GS_USER_STRANGERS)
+			gs_complain("users who have no step here ask for more than a fifth of "
+				    "gpushared's time together, and wait for their answers");
+		else
+			gs_complain(
+				"uid %u: its programs ask for more than a fifth of gpushared's time, "
+				"and wait for their answers",
+				(unsigned)uid);
 	}
 }
 

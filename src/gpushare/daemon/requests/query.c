@@ -33,7 +33,7 @@ static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
 #define UNANSWERED_PER_USER 2
 static struct {
 	uint32_t ticket; /* 0: none */
-	uid_t uid;
+	uid_t uid, pays; /* users.h */
 	uint64_t since_ns;
 } unanswered[UNANSWERED_MAX];
 static uint64_t answered_ns; /* the last one */
@@ -61,7 +61,7 @@ static void note_answered(uint32_t ticket)
 		if (unanswered[i].ticket == ticket) {
 			uint64_t begun = unanswered[i].since_ns;
 
-			gs_user_spent(unanswered[i].uid,
+			gs_user_spent(unanswered[i].pays,
 				      now - (begun > answered_ns ? begun : answered_ns));
 			unanswered[i].ticket = 0;
 		}
@@ -188,6 +188,7 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (ticket) {
 		unanswered[place].ticket = ticket;
 		unanswered[place].uid = conn->uid;
+		unanswered[place].pays = gs_user_who_pays(conn);
 		unanswered[place].since_ns = gs_clock_ns();
 	}
 	if (!ticket || gs_pending_add(&requested, conn, ticket, tag) < 0)

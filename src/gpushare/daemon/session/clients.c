@@ -181,8 +181,8 @@ static int begin(struct gs_connection *conn, const struct gs_msg *hello, int pag
 	rc = welcome(conn, tag, page_fd);
 	close(page_fd);
 	if (rc == 0)
-		gs_user_log(conn->uid, "%s: %s on gpu %u, %" PRIu64 " MiB%s", conn->who,
-			    conn->registration.program, conn->device->index,
+		gs_user_log(gs_user_who_pays(conn), "%s: %s on gpu %u, %" PRIu64 " MiB%s",
+			    conn->who, conn->registration.program, conn->device->index,
 			    step->reservation >> 20, page >= 0 ? ", with the page it had" : "");
 	return rc;
 }
@@ -240,7 +240,7 @@ void gs_client_gone(struct gs_connection *conn)
 			       "may fail",
 			       conn->who, conn->device->index);
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
-		gs_user_log(conn->uid, "%s: gone", conn->who);
+		gs_user_log(gs_user_who_pays(conn), "%s: gone", conn->who);
 	}
 	gs_page_unmap(conn->page);
 	drop_map(conn->registration.kernels);
