@@ -3,6 +3,8 @@
  * whatever is left. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +21,10 @@
 #include "common/clock.h"
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/users.h"
+#include "gpushare/proto/page.h"
 
 #define FEW 64
+#define CLOSING 16 /* processes that close at a time */
 
 /* 1: looking at it was counted as all the time that it took. */
 static int is_counted(int sock)
@@ -105,11 +109,58 @@ static void test_connections_are_closed_where_no_descriptor_is_left(void **unuse
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
+/* Copies of the pipes on whose ends the closing processes wait. */
+static int pipes[FEW], npipe;
+
+static void copy_pipes(void)
+{
+	struct stat st;
+
+	for (int fd = 3; fd < FEW && npipe < FEW; fd++)
+		if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+			pipes[npipe++] = fcntl(fd, F_DUPFD_CLOEXEC, FEW);
+}
+
+/* Others' pages are looked at while a user holds up all that close (here: that begin to). */
+static void test_who_holds_up_closing_holds_up_nobody_who_brings_a_page(void **unused)
+{
+	int waits[CLOSING], ends[2], file;
+	struct gs_page *page;
+	struct gs_error err;
+	struct gs_msg msg;
+
+	(void)unused;
+	assert_int_equal(pthread_atfork(NULL, copy_pipes, NULL), 0);
+	for (int i = 0; i < CLOSING; i++) {
+		waits[i] = a_connection(STDIN_FILENO);
+		gs_foreign_close(waits[i]);
+		gs_foreign_sweep();
+		assert_false(is_open(waits[i]));
+	}
+	waits[0] = a_connection(STDIN_FILENO);
+	gs_foreign_close(waits[0]);
+	gs_foreign_sweep();
+	assert_true(is_open(waits[0])); /* they are held up, that is */
+	file = gs_page_create(&page, GS_PAGE_SIZE, &err);
+	assert_true(file >= 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	assert_int_equal(gs_msg_send(ends[0], &msg, file), 0);
+	assert_true(gs_foreign_is_page(ends[1]));
+	gs_page_unmap(page);
+	close(file);
+	close(ends[0]);
+	close(ends[1]);
+	while (npipe)
+		close(pipes[--npipe]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looking_at_a_page_is_counted),
 		cmocka_unit_test(test_connections_are_closed_where_no_descriptor_is_left),
+		cmocka_unit_test(test_who_holds_up_closing_holds_up_nobody_who_brings_a_page),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,10 @@
 
 /* So many sockets wait at most for the next sweep. */
 #define BATCH 64
-/* Processes that end at once, but for those that a user's FUSE file system holds. */
-#define CHILDREN_MAX 16
+/* Processes that end at once, but for those that close what a user's FUSE file system holds. */
+#define CLOSING_MAX 16
+/* And those that look: the descriptor stays in the queue, so nothing holds them. */
+#define CHILDREN_MAX (CLOSING_MAX + 4)
 /* How long the kernel may take to answer what does not wait for anybody. */
 #define VERDICT_MS 1000
 
@@ -82,15 +84,15 @@ int gs_foreign_comes(int sock, struct gs_msg_header *header)
 	return n >= 0 && mh.msg_flags & MSG_CTRUNC;
 }
 
-/* A place for a child, those that have ended aside; NULL: all are taken. */
-static pid_t *place(void)
+/* A place for a child among the first `most`, those that have ended aside; NULL: all are taken. */
+static pid_t *place(size_t most)
 {
 	pid_t *free_one = NULL;
 
 	for (size_t i = 0; i < CHILDREN_MAX; i++) {
 		if (children[i] && waitpid(children[i], NULL, WNOHANG) != 0)
 			children[i] = 0;
-		if (!children[i])
+		if (!children[i] && i < most)
 			free_one = &children[i];
 	}
 	return free_one;
@@ -149,9 +151,9 @@ static char is_one_page(int sock)
 /* ---- in the daemon */
 
 /* Fork a child in a place of the list, with a pipe's end: 1 in the child. */
-static int begin_child(int ends[2])
+static int begin_child(int ends[2], size_t most)
 {
-	pid_t *at = place();
+	pid_t *at = place(most);
 	pid_t pid;
 
 	if (!at || make_pipe(ends) < 0)
@@ -174,7 +176,7 @@ int gs_foreign_is_page(int sock)
 	struct pollfd p = { .events = POLLIN };
 	char verdict = 0;
 	uint64_t begun = gs_clock_ns();
-	int ends[2], rc = begin_child(ends);
+	int ends[2], rc = begin_child(ends, CHILDREN_MAX);
 
 	if (rc == 1) {
 		int kept[2] = { sock < ends[1] ? sock : ends[1], sock < ends[1] ? ends[1] : sock };
@@ -265,11 +267,11 @@ void gs_foreign_sweep(void)
 {
 	int ends[2], rc;
 
-	place(); /* those that have ended are to be gone */
+	place(0); /* those that have ended are to be gone */
 	if (!waiting.n)
 		return;
 	qsort(waiting.fd, waiting.n, sizeof(*waiting.fd), ascending);
-	rc = begin_child(ends);
+	rc = begin_child(ends, CLOSING_MAX);
 	if (rc == 1)
 		until_alone(ends);
 	if (rc < 0) {
