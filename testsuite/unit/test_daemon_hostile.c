@@ -403,8 +403,13 @@ static void ask_for_ever(const struct live *l)
 			while (recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
 				;
 			for (int j = 0; j < 32; j++)
-				send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
-				     MSG_DONTWAIT | MSG_NOSIGNAL);
+				if (send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
+					 MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+				    errno == EPIPE) {
+					/* closed, as it came too late to read its answers */
+					close(sock[i]);
+					sock[i] = live_connect(l);
+				}
 		}
 }
 
@@ -616,6 +621,63 @@ static void test_the_history_is_asked_a_little_at_a_time(void **state)
 	live_stop(l, SIGTERM);
 	unlink(path);
 }
+
+static int ask_history(const struct live *l)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HISTORY, 1);
+	live_send(sock, &msg, -1);
+	return sock;
+}
+
+/* The daemon's only child so far. */
+static pid_t history_helper(const struct live *l)
+{
+	char path[64];
+	int pid = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)l->pid, (int)l->pid);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%d", &pid), 1);
+	fclose(f);
+	return pid;
+}
+
+static void test_one_who_is_many_users_leaves_the_history_to_others(void **state)
+{
+	struct live *l = *state;
+	char path[128], extra[160];
+	struct gs_msg msg;
+	pid_t helper;
+	int asked;
+
+	if (geteuid() != 0)
+		skip();
+	snprintf(path, sizeof(path), "%s/history", l->dir);
+	snprintf(extra, sizeof(extra), "HistoryFile=%s\n", path);
+	live_stop(l, SIGTERM);
+	live_configure(l, extra);
+	live_start(l);
+	helper = history_helper(l);
+	assert_int_equal(kill(helper, SIGSTOP), 0);
+	for (uid_t uid = MANY_FIRST; uid < MANY_FIRST + 40; uid++) {
+		assert_int_equal(seteuid(uid), 0);
+		ask_history(l);
+		ask_history(l);
+		assert_int_equal(seteuid(0), 0);
+	}
+	live_serves(l);
+	asked = ask_history(l);
+	live_serves(l);
+	assert_int_equal(kill(helper, SIGCONT), 0);
+	live_expect(asked, &msg, GS_MSG_TEXT, NULL);
+	live_stop(l, SIGTERM);
+	unlink(path);
+}
 #endif
 
 int main(void)
@@ -636,6 +698,7 @@ int main(void)
 		LIVE(test_a_report_on_kernels_has_an_end),
 #ifdef HAVE_SQLITE
 		LIVE(test_the_history_is_asked_a_little_at_a_time),
+		LIVE(test_one_who_is_many_users_leaves_the_history_to_others),
 #endif
 	};
 

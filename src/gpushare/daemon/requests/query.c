@@ -31,6 +31,7 @@ static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
 /* What the history's helper has not answered yet, whether or not somebody still waits for it. */
 #define UNANSWERED_MAX 64
 #define UNANSWERED_PER_USER 2
+#define UNANSWERED_OF_STRANGERS (UNANSWERED_MAX / 2) /* users.h */
 static struct {
 	uint32_t ticket; /* 0: none */
 	uid_t uid, pays; /* users.h */
@@ -39,17 +40,23 @@ static struct {
 static uint64_t answered_ns; /* the last one */
 
 /* A place for one more of the user's; UNANSWERED_MAX: there is none. */
-static size_t place_for(uid_t uid)
+static size_t place_for(uid_t uid, uid_t pays)
 {
 	size_t place = UNANSWERED_MAX;
-	unsigned n = 0;
+	unsigned n = 0, strangers = 0;
 
 	for (size_t i = 0; i < UNANSWERED_MAX; i++) {
 		n += unanswered[i].ticket && unanswered[i].uid == uid;
+		strangers += unanswered[i].ticket && unanswered[i].pays == GS_USER_STRANGERS;
 		if (!unanswered[i].ticket)
 			place = i;
 	}
-	return uid == 0 || n < UNANSWERED_PER_USER ? place : UNANSWERED_MAX;
+	if (uid == 0)
+		return place;
+	if (n >= UNANSWERED_PER_USER ||
+	    (pays == GS_USER_STRANGERS && strangers >= UNANSWERED_OF_STRANGERS))
+		return UNANSWERED_MAX;
+	return place;
 }
 
 /* The helper's time is the user's as well. */
@@ -165,7 +172,8 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	const struct gs_msg_history *request = &msg->history;
 	uint32_t tag = msg->header.tag;
-	size_t n, place = place_for(conn->uid);
+	uid_t pays = gs_user_who_pays(conn);
+	size_t n, place = place_for(conn->uid, pays);
 	struct gs_past_step *live;
 	uint32_t ticket;
 
@@ -188,7 +196,7 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	if (ticket) {
 		unanswered[place].ticket = ticket;
 		unanswered[place].uid = conn->uid;
-		unanswered[place].pays = gs_user_who_pays(conn);
+		unanswered[place].pays = pays;
 		unanswered[place].since_ns = gs_clock_ns();
 	}
 	if (!ticket || gs_pending_add(&requested, conn, ticket, tag) < 0)
