@@ -143,6 +143,7 @@ conf "Gpu=0 Memory=80G
 Partition=low AllowGpushare=no
 Partition=high Priority=10"
 check "a changed configuration holds at once" denied 'partition low takes no gpushare jobs \(AllowGpushare=no\)' --gres=gpushare:5
+check "also behind as many others as a job may name" denied 'partition low takes no gpushare jobs' -p "$(printf 'high,%.0s' {1..32})low" --gres=gpushare:5
 check "for other jobs the partition is open" asks '' --mem=10
 check "so is another partition for gpushare" asks gres:gpushare:5 -p high --gres=gpushare:5
 conf "Gpu=0 Memory=80G
@@ -153,6 +154,17 @@ $LIMITS"
 job=$(as_nobody timeout 10 sbatch --parsable --hold --output=/dev/null --gres=gpushare:25 --gpushare-mem=20G --wrap true)
 change() { as_nobody timeout 10 scontrol update job "$job" "$@"; }
 check "its user cannot raise it above the limit" refused 'Invalid generic resource' change Gres=gpushare:61
+check "nor by words in which Slurm alone finds the shares" refused 'Invalid generic resource' change TresPerNode=xgres:gpushare:61
+# Each task is within the limit, all of them together are not.
+multiplied() {
+	local job rc=1
+	job=$(as_nobody timeout 10 sbatch --parsable --hold --output=/dev/null --ntasks=2 --gres=gpushare:1 --wrap true) || return 1
+	change TresPerNode= TresPerTask=gres:gpushare:25 && refused 'Invalid generic resource' change NumTasks=3 &&
+		refused 'Invalid generic resource' change TresPerTask=gres:gpushare:31 && rc=0
+	t 10 scancel "$job"
+	return $rc
+}
+check "nor by tasks that have shares each" multiplied
 check "and slurmctld's log says why" grep -E "change of JobId=$job refused: 61 shares; partition low allows 60" "$CTLD"
 check "nor to a number that is none" refused 'Invalid generic resource' change Gres=gpushare:0
 lowered() { change Gres=gpushare:5 && wants "$job" gres:gpushare:25; }

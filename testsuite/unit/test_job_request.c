@@ -26,6 +26,8 @@ static void text_is_found(void **state)
 		{ "gres:gpu:1", "", 0, 0, 0 },
 		{ "gres:gpushare2:5", "", 0, 0, 0 },
 		{ "gres:xgpushare:5", "", 0, 0, 0 },
+		{ "xgres:gpushare2:5", "", 0, 0, 0 },
+		{ "gres:gpu:gpushare:1", "", 0, 0, 0 },
 		{ "gres:gpushare:25", "", 25, 5, 16 },
 		{ "gres/gpushare:25", "", 25, 5, 16 },
 		{ "gres/gpushare=25", "", 25, 5, 16 },
@@ -73,6 +75,13 @@ static void bad_text_is_named(void **state)
 		{ "gres:gpushare:1000001", "more shares than any GPU has" },
 		{ "gres:gpushare:99999999999999999999999", "more shares than any GPU has" },
 		{ "gres:gpushare:1,gres:gpushare:2", "asked for twice" },
+		/* Slurm finds these, wherever they stand. */
+		{ "xgres:gpushare:60", "shares are written as --gres=gpushare:N" },
+		{ "gres:gpu:1,xgres/gpushare=60", "shares are written as" },
+		{ "gres:gres:gpushare:60", "shares are written as" },
+		{ "gres:gpushare:1,x gres:gpushare", "shares are written as" },
+		{ "gresgpushare:60", "shares are written as" },
+		{ "xgresgpushare:60,gres:gpushare:1", "shares are written as" },
 	};
 	struct gs_gres_item item;
 	struct gs_error err;
@@ -327,6 +336,50 @@ static void limits_of_partitions(void **state)
 	assert_false(v.rewrite);
 }
 
+/* What each task or socket has, the node has so many times. */
+static void limits_hold_for_a_node(void **state)
+{
+	struct gs_request request = { .tres = { [GS_PER_TASK] = "gres:gpushare:10" }, .tasks = 5 };
+	struct gs_site site = site_of(&low, NULL);
+	struct gs_verdict v;
+	struct gs_error err;
+
+	(void)state;
+	add(&site, NULL, 80 * G, 100);
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), 0);
+	request.tasks = 6;
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
+	assert_string_equal(err.text, "60 shares; partition one allows 50 (MaxShares)");
+	/* Nobody says that each node has as many. */
+	request.nodes = 2;
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), 0);
+	request.tasks = 10;
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
+	assert_string_equal(err.text, "90 shares; partition one allows 50 (MaxShares)");
+	request.tasks_per_node = 5;
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), 0);
+	request.tasks = 0;
+	request.tasks_per_node = 6;
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
+	request = (struct gs_request) { .tres = { [GS_PER_SOCKET] = "gres:gpushare:30" },
+					.sockets = 2 };
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
+	assert_string_equal(err.text, "60 shares; partition one allows 50 (MaxShares)");
+}
+
+static void too_many_partitions(void **state)
+{
+	struct gs_site site = site_of(&open_one, NULL);
+	struct gs_verdict v;
+	struct gs_error err;
+
+	(void)state;
+	site.more_partitions = 1;
+	assert_int_equal(judge("gres:gpu:1", 0, &site, &v, &err), 0);
+	assert_int_equal(judge("gres:gpushare:1", 0, &site, &v, &err), -1);
+	assert_string_equal(err.text, "a job for more than 32 partitions");
+}
+
 static void partitions_that_do_not_take_it(void **state)
 {
 	struct gs_site site = site_of(&open_one, &closed);
@@ -470,6 +523,8 @@ int main(void)
 		cmocka_unit_test(types),
 		cmocka_unit_test(nothing_is_known_of_the_gpus),
 		cmocka_unit_test(limits_of_partitions),
+		cmocka_unit_test(limits_hold_for_a_node),
+		cmocka_unit_test(too_many_partitions),
 		cmocka_unit_test(partitions_that_do_not_take_it),
 		cmocka_unit_test(options_without_shares),
 		cmocka_unit_test(shares_that_are_not_per_node),

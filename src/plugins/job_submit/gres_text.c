@@ -129,11 +129,34 @@ void gs_gres_types(const char *text, char *list, size_t size)
 	}
 }
 
+/*
+ * Slurm looks for "gres" anywhere in the text, and takes what follows for a name:
+ * "xgres:gpushare:5" asks for 5 shares.  Is there one that begins no element?
+ */
+static int is_hidden(const char *text)
+{
+	for (const char *at = text; at && (at = strstr(at, NAME)); at++) {
+		const char *name = at, *end = at + strlen(NAME);
+
+		if (*end && !strchr(":=,;", *end))
+			continue;
+		if (at > text && strchr(":/", at[-1]))
+			at--;
+		if (at - text >= 4 && memcmp(at - 4, "gres", 4) == 0 &&
+		    (at == name || (at - text > 4 && !strchr(",;", at[-5]))))
+			return 1;
+		at = name;
+	}
+	return 0;
+}
+
 int gs_gres_find(const char *text, struct gs_gres_item *item, struct gs_error *err)
 {
 	char tail[160];
 
 	*item = (struct gs_gres_item) { 0 };
+	if (is_hidden(text))
+		return gs_fail(err, "'%.40s': shares are written as --gres=gpushare:N", text);
 	for (size_t at = 0; text && text[at]; at += text[at] != '\0') {
 		size_t prefix, length = of_name(text + at, NAME, &prefix);
 

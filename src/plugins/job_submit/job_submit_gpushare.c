@@ -36,6 +36,7 @@ struct job {
 	char *partition;
 	char *tres[GS_PER_COUNT];
 	const job_desc_msg_t *desc; /* as it is submitted, or the change */
+	const job_record_t *record; /* NULL: it is being submitted */
 	uint32_t uid;
 	const char *qos; /* NULL: its default, which is not known here */
 };
@@ -96,6 +97,31 @@ static void read_tasks(const job_desc_msg_t *desc, struct gs_request *request)
 		request->tasks_per_node = desc->ntasks_per_node;
 	if (desc->min_nodes != NO_VAL)
 		request->nodes = desc->min_nodes;
+	if (desc->sockets_per_node != NO_VAL16)
+		request->sockets = desc->sockets_per_node;
+}
+
+static int changes_tasks(const job_desc_msg_t *change)
+{
+	return change->num_tasks != NO_VAL || change->ntasks_per_node != NO_VAL16 ||
+	       change->min_nodes != NO_VAL;
+}
+
+/* What a change leaves as it is. */
+static void read_record(const job_record_t *record, struct gs_request *request)
+{
+	const struct job_details *details = record->details;
+
+	if (!details)
+		return;
+	if (!request->tasks)
+		request->tasks = details->num_tasks;
+	if (!request->tasks_per_node)
+		request->tasks_per_node = details->ntasks_per_node;
+	if (!request->nodes)
+		request->nodes = details->min_nodes;
+	if (!request->sockets && details->mc_ptr && details->mc_ptr->sockets_per_node != NO_VAL16)
+		request->sockets = details->mc_ptr->sockets_per_node;
 }
 
 /* Does the job have anything to do with gpushare? */
@@ -180,6 +206,8 @@ static int judge(const struct job *job, job_desc_msg_t *desc, char *words, size_
 	for (int i = 0; i < GS_PER_COUNT; i++)
 		request.tres[i] = job->tres[i];
 	read_tasks(job->desc, &request);
+	if (job->record)
+		read_record(job->record, &request);
 	if (read_options(job, &request, err) < 0)
 		return -1;
 	if (!concerns(&request))
@@ -258,6 +286,7 @@ static int modify(job_desc_msg_t *change, job_record_t *record, uint32_t uid, ch
 			change->tres_per_task ? change->tres_per_task : record->tres_per_task,
 		},
 		.desc = change,
+		.record = record,
 		.uid = record->user_id,
 		.qos = change->qos,
 	};
@@ -265,7 +294,8 @@ static int modify(job_desc_msg_t *change, job_record_t *record, uint32_t uid, ch
 	struct gs_error err;
 
 	if (!change->partition && !change->tres_per_node && !change->tres_per_job &&
-	    !change->tres_per_socket && !change->tres_per_task)
+	    !change->tres_per_socket && !change->tres_per_task &&
+	    !(record->tres_per_task && changes_tasks(change)))
 		return SLURM_SUCCESS;
 	if (uid == 0 || uid == slurm_conf.slurm_user_id)
 		return SLURM_SUCCESS;

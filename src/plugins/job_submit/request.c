@@ -144,6 +144,22 @@ static int check_limits(const struct gs_site *site, uint64_t shares,
 	return 0;
 }
 
+/* The most that a node may have of a request's tasks or sockets, where each has shares. */
+static uint64_t most_on_node(const struct gs_request *request, enum gs_per per)
+{
+	uint64_t tasks = request->tasks, nodes = request->nodes ? request->nodes : 1;
+
+	if (per == GS_PER_SOCKET)
+		return request->sockets ? request->sockets : 1;
+	if (per != GS_PER_TASK)
+		return 1;
+	/* Each of the nodes has a task at least. */
+	tasks = tasks > nodes ? tasks - nodes + 1 : 1;
+	if (request->tasks_per_node && (!request->tasks || request->tasks_per_node < tasks))
+		tasks = request->tasks_per_node;
+	return tasks;
+}
+
 /* The request per node: how many shares it comes to. */
 static int judge_node(const struct gs_request *request, struct gs_site *site,
 		      const struct gs_gres_item *item, struct gs_verdict *verdict,
@@ -229,6 +245,8 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 		if (!request->memory || !default_shares(site))
 			return gs_fail(err, "--gpushare-%s without --gres=gpushare:N", option);
 	}
+	if (site->more_partitions)
+		return gs_fail(err, "a job for more than %d partitions", GS_REQUEST_PARTITIONS_MAX);
 	if (check_allowed(site, err) < 0 || check_whole_gpus(request, err) < 0)
 		return -1;
 	if (elsewhere && (item[GS_PER_NODE].end || request->memory))
@@ -236,7 +254,8 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 			       request->memory ? "--gpushare-mem goes with" : "name");
 	for (int i = GS_PER_JOB; i < GS_PER_COUNT; i++)
 		if (item[i].end && (check_whole(site, item[i].count, err) < 0 ||
-				    check_limits(site, item[i].count, request, 0, err) < 0))
+				    check_limits(site, item[i].count * most_on_node(request, i),
+						 request, 0, err) < 0))
 			return -1;
 	if (item[GS_PER_TASK].end && check_tasks(request, site, item[GS_PER_TASK].count, err) < 0)
 		return -1;

@@ -28,6 +28,7 @@ struct gs_request {
 	int exclusive;               /* --exclusive, where that takes gres/gpu's whole GPUs */
 	uint32_t tasks;              /* --ntasks; 0: not given */
 	uint32_t tasks_per_node;     /* --ntasks-per-node; 0: not given */
+	uint32_t sockets;            /* --sockets-per-node; 0: not given */
 	uint32_t nodes;              /* --nodes, the least number; 0: not given */
 };
 
@@ -44,6 +45,7 @@ struct gs_site {
 		const struct gs_config_partition *limits; /* NULL: none */
 	} partition[GS_REQUEST_PARTITIONS_MAX];
 	size_t npartition;
+	int more_partitions;                           /* the job names more than that */
 	struct gs_gpu_kind kind[GS_REQUEST_KINDS_MAX]; /* those that the partitions' nodes have; 0:
 							  not known */
 	size_t nkind;

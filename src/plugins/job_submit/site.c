@@ -118,6 +118,14 @@ static void list_types(struct gs_site *site)
 	site->types_known = node_record_count > 0;
 }
 
+static int is_named(const struct gs_site *site, const char *name)
+{
+	for (size_t i = 0; i < site->npartition; i++)
+		if (strcmp(site->partition[i].name, name) == 0)
+			return 1;
+	return 0;
+}
+
 void gs_site_describe(const struct gs_config *config, char *partitions, struct gs_site *site)
 {
 	char *name = partitions, *rest = partitions;
@@ -128,8 +136,13 @@ void gs_site_describe(const struct gs_config *config, char *partitions, struct g
 		name = gs_default_partition();
 	else
 		name = strsep(&rest, ",");
-	for (; name && site->npartition < GS_REQUEST_PARTITIONS_MAX;
-	     name = partitions ? strsep(&rest, ",") : NULL) {
+	for (; name; name = partitions ? strsep(&rest, ",") : NULL) {
+		if (is_named(site, name))
+			continue;
+		if (site->npartition == GS_REQUEST_PARTITIONS_MAX) {
+			site->more_partitions = 1;
+			break;
+		}
 		site->partition[site->npartition].name = name;
 		if (config)
 			site->partition[site->npartition].limits =
