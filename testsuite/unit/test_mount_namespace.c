@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +144,58 @@ static void kept_from_any_processor(void **state)
 	}
 }
 
+static pid_t begin_task(uint32_t job_id)
+{
+	struct gs_error err = { "" };
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	alarm(20);
+	_exit(gs_mount_join(&plan, folder, sock, job_id, &err) < 0);
+}
+
+/* As slurmd, whose user stops a task of job 7 as it begins: those of job 8 do not wait for it. */
+static int stopping(useconds_t after)
+{
+	int status, rc;
+	pid_t child;
+
+	if (unshare(CLONE_NEWNS) < 0)
+		return errno == EPERM ? NO_NAMESPACE : 1;
+	if (mount(NULL, "/", NULL, MS_PRIVATE | MS_REC, NULL) < 0)
+		return 1;
+	if (ended(begin_task(6)) != 0) /* the first one of the node */
+		return 2;
+	child = begin_task(7);
+	usleep(after);
+	kill(child, SIGSTOP);
+	if (waitpid(child, &status, WUNTRACED) != child)
+		return 3;
+	rc = ended(begin_task(8)) == 0 ? 0 : 4;
+	if (WIFSTOPPED(status)) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	return rc;
+}
+
+static void stopped_tasks_hold_up_no_other_job(void **state)
+{
+	(void)state;
+	for (useconds_t after = 0; after < 4000; after += 200) {
+		pid_t child = fork();
+		int rc;
+
+		if (child == 0)
+			_exit(stopping(after));
+		rc = ended(child);
+		if (rc == NO_NAMESPACE)
+			skip();
+		assert_int_equal(rc, 0);
+	}
+}
+
 static int says(const char *path, const char *text)
 {
 	char is[32] = "";
@@ -234,6 +287,7 @@ static void kept_where_mounts_are_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(kept_from_any_processor),
+					    cmocka_unit_test(stopped_tasks_hold_up_no_other_job),
 					    cmocka_unit_test(kept_where_mounts_are_shared) };
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -22,25 +21,16 @@
 
 #include "gpushare/mount/cover.h"
 
-/* The kernel refuses a bind mount of a namespace that would be copied into that namespace: the
- * folder of the references must be a mount that nobody receives. */
-static int private_folder(const char *jobs, struct gs_error *err)
-{
-	if (mkdir(jobs, 0755) < 0 && errno != EEXIST)
-		return gs_fail_errno(err, "cannot make %s", jobs);
-	if (mount(NULL, jobs, NULL, MS_PRIVATE, NULL) == 0)
-		return 0;
-	if (errno != EINVAL) /* EINVAL: nothing is mounted there yet */
-		return gs_fail_errno(err, "cannot make %s private", jobs);
-	if (mount(jobs, jobs, NULL, MS_BIND, NULL) < 0 ||
-	    mount(NULL, jobs, NULL, MS_PRIVATE, NULL) < 0)
-		return gs_fail_errno(err, "cannot make %s a mount of its own", jobs);
-	return 0;
-}
+/* The lock on what jobs share: behind those of the jobs, whose numbers have 32 bits. */
+#define OF_ALL_JOBS (INT64_C(1) << 32)
 
-/* Two tasks may be the first at once. */
-static int lock(const char *folder, struct gs_error *err)
+/*
+ * Two tasks may be the first of their job at once, and two jobs the first of the node.  A user can
+ * stop a task at any moment (scancel --signal=STOP), so each job has a lock of its own.
+ */
+static int lock(const char *folder, int64_t which, struct gs_error *err)
 {
+	struct flock one = { .l_type = F_WRLCK, .l_start = which, .l_len = 1 };
 	char path[PATH_MAX];
 	int fd;
 
@@ -48,13 +38,36 @@ static int lock(const char *folder, struct gs_error *err)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return gs_fail_errno(err, "cannot open %s", path);
-	while (flock(fd, LOCK_EX) < 0)
+	while (fcntl(fd, F_OFD_SETLKW, &one) < 0)
 		if (errno != EINTR) {
 			gs_fail_errno(err, "cannot lock %s", path);
 			close(fd);
 			return -1;
 		}
 	return fd;
+}
+
+/* The kernel refuses a bind mount of a namespace that would be copied into that namespace: the
+ * folder of the references must be a mount that nobody receives. */
+static int private_folder(const char *folder, const char *jobs, struct gs_error *err)
+{
+	int locked, rc = 0;
+
+	if (mkdir(jobs, 0755) < 0 && errno != EEXIST)
+		return gs_fail_errno(err, "cannot make %s", jobs);
+	if (mount(NULL, jobs, NULL, MS_PRIVATE, NULL) == 0)
+		return 0;
+	if (errno != EINVAL) /* EINVAL: nothing is mounted there yet */
+		return gs_fail_errno(err, "cannot make %s private", jobs);
+	locked = lock(folder, OF_ALL_JOBS, err);
+	if (locked < 0)
+		return -1;
+	if (mount(NULL, jobs, NULL, MS_PRIVATE, NULL) < 0 &&
+	    (mount(jobs, jobs, NULL, MS_BIND, NULL) < 0 ||
+	     mount(NULL, jobs, NULL, MS_PRIVATE, NULL) < 0))
+		rc = gs_fail_errno(err, "cannot make %s a mount of its own", jobs);
+	close(locked);
+	return rc;
 }
 
 /* A descriptor of the namespace that the reference keeps; -1: it keeps none. */
@@ -143,7 +156,7 @@ static void keep(const struct making *m, pid_t made, int keeper, int sock)
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)made);
 	if (keeper >= 0 && setns(keeper, CLONE_NEWNS) < 0)
 		gs_fail_errno(&a.err, "cannot join slurmstepd's mount namespace");
-	else if (private_folder(m->jobs, &a.err) < 0)
+	else if (private_folder(m->folder, m->jobs, &a.err) < 0)
 		;
 	else if ((fd = open(m->reference, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) < 0)
 		gs_fail_errno(&a.err, "cannot make %s", m->reference);
@@ -249,7 +262,7 @@ int gs_mount_join(const struct gs_mount_plan *plan, const char *folder, const ch
 {
 	char jobs[PATH_MAX - 64], reference[PATH_MAX - 32], path[PATH_MAX];
 	struct making m = { plan, folder, socket, jobs, reference, -1, 0 };
-	int fd, locked = lock(folder, err), rc = -1;
+	int fd, locked = lock(folder, job_id, err), rc = -1;
 
 	if (locked < 0)
 		return -1;
