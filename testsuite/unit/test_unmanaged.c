@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -182,6 +183,39 @@ static void strangers_are_seen(void **state)
 	end();
 }
 
+/* A process of another user that calls itself so. */
+static pid_t start_named(const char *name)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if ((getuid() == 0 && setuid(65534) < 0) || prctl(PR_SET_NAME, name) < 0)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+/* Its name makes no program one of MPS's. */
+static void names_hide_nobody(void **state)
+{
+	struct live *l = *state;
+	uint32_t job;
+	pid_t child;
+	int own;
+
+	begin(l, "");
+	own = live_local(l, 40, 0, "low", &job);
+	child = start_named("nvidia-cuda-mps-server");
+	nvml_lists(child, 0, 0);
+	json_decref(await_row(l, child));
+	end_child(child);
+	close(own);
+	end();
+}
+
 /* A GPU that nobody shares is not ours to watch. */
 static void unshared_gpus_are_left_out(void **state)
 {
@@ -227,8 +261,8 @@ static void killed_if_it_is_a_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(strangers_are_seen),
-		LIVE(unshared_gpus_are_left_out),
+		LIVE(strangers_are_seen),      LIVE(names_hide_nobody),
+		LIVE(names_steer_no_terminal), LIVE(unshared_gpus_are_left_out),
 		LIVE(killed_if_it_is_a_jobs),
 	};
 

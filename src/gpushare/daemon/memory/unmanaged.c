@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/unmanaged.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -21,6 +23,7 @@
 
 /* MPS's server and its control daemon, of any user. NVML lists their clients as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
+#define NODES_OWN "/usr/" /* where only root writes */
 
 /* Reads the line of a file in the process's /proc folder that begins so, without its newline. */
 static int read_line(pid_t pid, const char *name, const char *begin, char *line, size_t size)
@@ -106,10 +109,35 @@ static int descends_from_us(const struct gs_unmanaged *p)
 	return 0;
 }
 
+/*
+ * Any program may call itself so: it must be root's, or run from the node's own file.  The file
+ * that it runs from may be of a file system of its user's, which is asked for nothing.
+ */
+static int is_mps(const struct gs_unmanaged *p)
+{
+	char link[48], file[512];
+	struct statx theirs;
+	struct stat own;
+	ssize_t n;
+
+	if (strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) != 0)
+		return 0;
+	if (p->uid == 0)
+		return 1;
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)p->pid);
+	n = readlink(link, file, sizeof(file) - 1);
+	file[n > 0 ? n : 0] = '\0';
+	return strncmp(file, NODES_OWN, strlen(NODES_OWN)) == 0 && strstr(file, "/" MPS_PROGRAM) &&
+	       stat(file, &own) == 0 &&
+	       statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &theirs) == 0 &&
+	       theirs.stx_ino == own.st_ino &&
+	       makedev(theirs.stx_dev_major, theirs.stx_dev_minor) == own.st_dev;
+}
+
 /* The daemon's own helpers (gpushare-mem) and MPS's programs are part of gpushare. */
 static int is_ours(const struct gs_unmanaged *p)
 {
-	return strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) == 0 || descends_from_us(p);
+	return is_mps(p) || descends_from_us(p);
 }
 
 /* Does it belong to a Slurm job, with or without shares? If it is in no registered step its cgroup
