@@ -10,6 +10,8 @@
 #include <sys/time.h>
 #include <time.h>
 
+#include "common/text.h"
+
 static const char *const level_name[] = { "error", "warn", "info", "debug" };
 
 static struct {
@@ -66,10 +68,10 @@ void gs_log(enum gs_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A user's text may hold a newline; a line of the log is one event. */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	/* A user's text may hold a newline, and a line of the log is one event; or steer a
+	 * terminal.
+	 */
+	gs_text_disarm(text);
 	fprintf(out.file ? out.file : stderr, "%s.%03d %s: %s: %s\n", stamp,
 		(int)(now.tv_usec / 1000), out.program, level_name[level], text);
 	errno = saved;

@@ -216,6 +216,29 @@ static void names_hide_nobody(void **state)
 	end();
 }
 
+static void names_steer_no_terminal(void **state)
+{
+	struct live *l = *state;
+	json_t *status;
+	uint32_t job;
+	pid_t child;
+	int own;
+
+	begin(l, "");
+	own = live_local(l, 40, 0, "low", &job);
+	child = start_named("a\xc2\x9b"
+			    "2J\xff\x1b");
+	nvml_lists(child, 0, 0);
+	status = await_row(l, child);
+	assert_string_equal(json_string_value(json_object_get(row_of(status, child), "program")),
+			    "a?\?2J?\?");
+	json_decref(status);
+	assert_int_equal(live_logged(l, "(a?\?2J?\?)"), 1);
+	end_child(child);
+	close(own);
+	end();
+}
+
 /* A GPU that nobody shares is not ours to watch. */
 static void unshared_gpus_are_left_out(void **state)
 {

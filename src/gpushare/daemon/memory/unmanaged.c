@@ -14,6 +14,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/proc.h"
@@ -63,9 +64,7 @@ static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct g
 	p->uid = st.st_uid;
 	if (read_line(p->pid, "comm", "", line, sizeof(line)))
 		snprintf(p->program, sizeof(p->program), "%.15s", line);
-	for (char *c = p->program; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	gs_text_disarm(p->program);
 	s = gs_identify(d, GS_PROC_ROOT,
 			&(struct gs_claim) { .uid = p->uid, .pid = p->pid, .start = p->start },
 			&code, &err);
