@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <jansson.h>
 
 #include "common/clock.h"
@@ -305,6 +306,46 @@ static void test_who_outlives_its_step_keeps_no_more_than_that_had(void **state)
 	assert_true(reserved_mb(l) == 10);
 	gs_page_unmap(page);
 	close(page_fd);
+}
+
+/* Descriptors of the daemon. */
+static unsigned descriptors(const struct live *l)
+{
+	struct dirent *e;
+	unsigned n = 0;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)l->pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir)))
+		n += e->d_name[0] != '.';
+	closedir(dir);
+	return n;
+}
+
+/* One process outlives a step after the other, each of which it has registered itself. */
+static void test_who_outlives_many_steps_takes_no_descriptors(void **state)
+{
+	struct live *l = *state;
+	unsigned before = descriptors(l);
+
+	for (int i = 0; i < 300; i++) {
+		struct gs_page *page;
+		uint32_t job;
+		int own = live_local(l, 1, UINT64_C(1) << 20, "low", &job);
+		int sock = live_hello(l, job, &page, NULL);
+
+		live_alloc(sock, 4096);
+		close(own);
+		live_expect_closed(sock);
+		close(sock);
+		gs_page_unmap(page);
+	}
+	assert_true(live_logged(l, "outlives its step") > 0);
+	assert_true(live_logged(l, "outlives its step") < 100);
+	assert_true(descriptors(l) < before + 100);
 }
 
 /* What LOCAL reserves that asks for what earlier runs of program 7 took; the connection. */
@@ -688,6 +729,7 @@ int main(void)
 		LIVE(test_who_waits_cannot_own_a_step),
 		LIVE(test_who_outlives_its_step_keeps_no_more_than_that_had),
 		LIVE(test_one_who_is_many_users_leaves_some_to_those_with_steps),
+		LIVE(test_who_outlives_many_steps_takes_no_descriptors),
 		LIVE(test_nobody_names_anothers_program),
 		LIVE(test_the_log_steers_no_terminal),
 		LIVE(test_who_asks_without_end_waits),

@@ -11,19 +11,26 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/proto/job_name.h"
 
 #define MIB(bytes) ((bytes) >> 20)
+/* Of one process: it was a client of a step on each GPU at most, unless it plays with us. */
+#define OF_ONE_PROCESS 16
+/* The ends of more processes than that are noticed by the sweep alone. */
+#define WATCHED_MAX 1024
 
 struct outlived {
 	LIST_ENTRY(outlived) link;
 	pid_t pid;
 	uint64_t start; /* start time of that process (proc.h) */
+	uid_t uid;      /* 0: not known any more */
 	int pidfd;      /* -1: only the sweep notices its end */
 	struct event *ended;
 	uint32_t job_id, step_id;
@@ -54,6 +61,18 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	gs_outlived_sweep(arg); /* this also frees the event */
 }
 
+/* How many are watched, and how many are of that process. */
+static void count(const struct outlived *of, unsigned *watched, unsigned *theirs)
+{
+	const struct outlived *o;
+
+	*watched = *theirs = 0;
+	LIST_FOREACH (o, &all, link) {
+		*watched += o->pidfd >= 0;
+		*theirs += o->pid == of->pid && o->start == of->start;
+	}
+}
+
 static void watch(struct gs_daemon *d, struct outlived *o)
 {
 	o->pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
@@ -77,20 +96,27 @@ static void forget(struct outlived *o)
 
 static struct outlived *add(struct gs_daemon *d, const struct outlived *model)
 {
-	struct outlived *o = calloc(1, sizeof(*o));
+	unsigned watched, theirs;
+	struct outlived *o;
 
+	count(model, &watched, &theirs);
+	o = theirs < OF_ONE_PROCESS ? calloc(1, sizeof(*o)) : NULL;
 	if (!o)
 		return NULL;
 	*o = *model;
 	o->id = ++d->next_id;
-	watch(d, o);
+	o->pidfd = -1; /* the model's is its connection's */
+	if (watched < WATCHED_MAX)
+		watch(d, o);
 	LIST_INSERT_HEAD(&all, o, link);
 	return o;
 }
 
 void gs_outlived_note(struct gs_connection *conn)
 {
-	struct outlived model = { .pid = conn->pid, .start = conn->start, .pidfd = conn->pidfd };
+	struct outlived model = {
+		.pid = conn->pid, .start = conn->start, .uid = conn->uid, .pidfd = conn->pidfd
+	};
 	uint64_t driver = 0;
 
 	if (!conn->client || !conn->start || !lives(&model))
@@ -116,11 +142,10 @@ static void counted(struct outlived *o)
 	char name[16];
 
 	o->device->outlived += o->bytes;
-	gs_log(GS_LOG_WARN,
-	       "job " GS_JOB_F ".%s pid %d: outlives its step: its %" PRIu64
-	       " MiB of gpu %u stay counted until it is gone",
-	       GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid,
-	       MIB(o->bytes), o->device->index);
+	gs_complain("job " GS_JOB_F ".%s pid %d: outlives its step: its %" PRIu64
+		    " MiB of gpu %u stay counted until it is gone",
+		    GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid,
+		    MIB(o->bytes), o->device->index);
 }
 
 void gs_outlived_keep(struct gs_daemon *d, struct gs_alloc *alloc)
@@ -184,10 +209,11 @@ int gs_outlived_sweep(struct gs_daemon *d)
 		next = LIST_NEXT(o, link);
 		if (lives(o))
 			continue;
-		gs_log(GS_LOG_INFO,
-		       "job " GS_JOB_F ".%s pid %d: gone: its %" PRIu64 " MiB of gpu %u are free",
-		       GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)), (int)o->pid,
-		       MIB(o->bytes), o->device->index);
+		gs_user_log(o->uid,
+			    "job " GS_JOB_F ".%s pid %d: gone: its %" PRIu64
+			    " MiB of gpu %u are free",
+			    GS_JOB(o->job_id), gs_step_name(o->step_id, name, sizeof(name)),
+			    (int)o->pid, MIB(o->bytes), o->device->index);
 		if (o->in)
 			gs_ledger_client_gone(o->device->ledger, o->in->id, o->id);
 		if (o->own)
