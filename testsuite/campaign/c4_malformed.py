@@ -98,7 +98,8 @@ def reason(text):
 
 
 def plain(text):
-    return "".join(c if " " <= c <= "~" else "?" for c in text)
+    """Without what is no ASCII: the log has a ? for each byte of what is no UTF-8, --check the bytes."""
+    return re.sub(r"\?+", "?", "".join(c if " " <= c <= "~" else "?" for c in text))
 
 
 def trial(number):
