@@ -73,13 +73,6 @@ overlapping() {
 }
 check "four overlapping steps of salloc have its shares once" overlapping
 check "and nothing is left then" left_nothing
-# salloc has 20 of 100 shares, and so 102 of 512 MiB.
-within() { refused "$1" t 60 salloc -p low -n 2 --gres=gpushare:20 bash -c "$2"; }
-check "a step of srun's has no more memory than its job's shares stand for" \
-	within '400 MiB asked for: the job may have 107 MiB with its 20 shares' 'srun -n1 --gres=gpushare:1 --gpushare-mem=400M true'
-check "nor have two together" within '80 MiB asked for: .+ and its other steps have 80' \
-	'srun --overlap -n1 --gres=gpushare:1 --gpushare-mem=80M sh -c "touch '"$D"'/out/first; sleep 20" & until [ -e '"$D"'/out/first ]; do sleep 0.1; done; srun --overlap -n1 --gres=gpushare:1 --gpushare-mem=80M true; rc=$?; kill $!; wait; exit $rc'
-check "as much as they stand for is granted" t 60 salloc -p low -n 2 --gres=gpushare:20 srun -n1 --gres=gpushare:1 --gpushare-mem=100M true
 steps_of() { grep -cE "job $1\.[0-9]+ .* over: unregistered" "$LOG"; }
 check "each of them was registered and taken back" test "$(steps_of "$job")" = 2
 

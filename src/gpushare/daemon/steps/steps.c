@@ -2,7 +2,6 @@
 /* Registered steps and their reservations; see steps.h. */
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/deadlines.h"
-#include "gpushare/daemon/steps/job_memory.h"
 #include "gpushare/daemon/steps/steps.h"
 
 #include <assert.h>
@@ -271,20 +270,20 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	s = new_step(info, err);
 	if (!s)
 		return NULL;
+	if (info->memory == GS_MEMORY_AUTO)
+		s->info.memory = bytes; /* so that the state file has the result */
 	inherit_priority(d, &s->info);
 	s->alloc = jobs_allocation(d, info, bytes);
 	if (!s->alloc && must_share(d, &s->info, &s->alloc, err) < 0) {
 		free_step(s);
 		return NULL;
 	}
-	if (!s->alloc && gs_job_memory_check(d, device, info, &bytes, err) == 0)
+	if (!s->alloc)
 		s->alloc = new_allocation(d, device, &s->info, bytes, err);
 	if (!s->alloc) {
 		free_step(s);
 		return NULL;
 	}
-	if (info->memory == GS_MEMORY_AUTO)
-		s->info.memory = bytes; /* so that the state file has the result */
 	s->alloc->steps++;
 	s->info.admitted = s->alloc->admitted;
 	s->reservation = s->alloc->bytes;
