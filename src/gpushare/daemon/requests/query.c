@@ -31,6 +31,8 @@ static struct gs_pending_list requested = LIST_HEAD_INITIALIZER(requested);
 /* What the history's helper has not answered yet, whether or not somebody still waits for it. */
 #define UNANSWERED_MAX 64
 #define UNANSWERED_PER_USER 2
+/* One slow question must not keep all users without a step from being heard for long. */
+#define STRANGERS_PAY_NS (20 * GS_NS_PER_MS)
 #define UNANSWERED_OF_STRANGERS (UNANSWERED_MAX / 2) /* users.h */
 static struct {
 	uint32_t ticket; /* 0: none */
@@ -67,9 +69,11 @@ static void note_answered(uint32_t ticket)
 	for (size_t i = 0; i < UNANSWERED_MAX; i++)
 		if (unanswered[i].ticket == ticket) {
 			uint64_t begun = unanswered[i].since_ns;
+			uint64_t took = now - (begun > answered_ns ? begun : answered_ns);
 
-			gs_user_spent(unanswered[i].pays,
-				      now - (begun > answered_ns ? begun : answered_ns));
+			if (unanswered[i].pays == GS_USER_STRANGERS && took > STRANGERS_PAY_NS)
+				took = STRANGERS_PAY_NS;
+			gs_user_spent(unanswered[i].pays, took);
 			unanswered[i].ticket = 0;
 		}
 	answered_ns = now;
