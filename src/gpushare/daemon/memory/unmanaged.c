@@ -24,7 +24,8 @@
 
 /* MPS's server and its control daemon, of any user. NVML lists their clients as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
-#define NODES_OWN "/usr/" /* where only root writes */
+/* Where only root writes. */
+static const char *const nodes_own[] = { "/usr/", "/opt/" };
 
 /* Reads the line of a file in the process's /proc folder that begins so, without its newline. */
 static int read_line(pid_t pid, const char *name, const char *begin, char *line, size_t size)
@@ -117,6 +118,7 @@ static int is_mps(const struct gs_unmanaged *p)
 	char link[48], file[512];
 	struct statx theirs;
 	struct stat own;
+	int is_nodes = 0;
 	ssize_t n;
 
 	if (strncmp(p->program, MPS_PROGRAM, strlen(MPS_PROGRAM)) != 0)
@@ -126,8 +128,9 @@ static int is_mps(const struct gs_unmanaged *p)
 	snprintf(link, sizeof(link), "/proc/%d/exe", (int)p->pid);
 	n = readlink(link, file, sizeof(file) - 1);
 	file[n > 0 ? n : 0] = '\0';
-	return strncmp(file, NODES_OWN, strlen(NODES_OWN)) == 0 && strstr(file, "/" MPS_PROGRAM) &&
-	       stat(file, &own) == 0 &&
+	for (size_t i = 0; i < sizeof(nodes_own) / sizeof(nodes_own[0]); i++)
+		is_nodes |= strncmp(file, nodes_own[i], strlen(nodes_own[i])) == 0;
+	return is_nodes && strstr(file, "/" MPS_PROGRAM) && stat(file, &own) == 0 &&
 	       statx(AT_FDCWD, link, AT_STATX_DONT_SYNC, STATX_INO, &theirs) == 0 &&
 	       theirs.stx_ino == own.st_ino &&
 	       makedev(theirs.stx_dev_major, theirs.stx_dev_minor) == own.st_dev;
