@@ -377,7 +377,7 @@ static void too_many_partitions(void **state)
 	site.more_partitions = 1;
 	assert_int_equal(judge("gres:gpu:1", 0, &site, &v, &err), 0);
 	assert_int_equal(judge("gres:gpushare:1", 0, &site, &v, &err), -1);
-	assert_string_equal(err.text, "a job for more than 32 partitions");
+	assert_string_equal(err.text, "a job for more than 256 partitions");
 }
 
 static void partitions_that_do_not_take_it(void **state)

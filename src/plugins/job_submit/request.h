@@ -13,7 +13,7 @@
 #include "gpushare/config/config.h"
 
 /* The partitions a job may name; the kinds of GPU that they may have. */
-#define GS_REQUEST_PARTITIONS_MAX 32
+#define GS_REQUEST_PARTITIONS_MAX 256
 #define GS_REQUEST_KINDS_MAX (GS_CONFIG_NODE_TYPES_MAX + GS_CONFIG_GPUS_MAX)
 
 /* Where Slurm keeps a request: --gres and --gpus-per-node, --gpus, ... */
