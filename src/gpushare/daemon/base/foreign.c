@@ -32,9 +32,9 @@
 #define CHILDREN_MAX (CLOSING_MAX + 4)
 /* How long the kernel may take to answer what does not wait for anybody. */
 #define VERDICT_MS 1000
-/* What such a look counts at most: longer takes a busy node, and the programs of a user who has
- * many come back together when the daemon is started anew. */
-#define LOOK_COUNTS_NS (GS_NS_PER_MS / 2)
+/* What the wait for a verdict counts at most: longer takes a busy node, and the programs of a user
+ * who has many come back together when the daemon is started anew. */
+#define VERDICT_COUNTS_NS (GS_NS_PER_MS / 2)
 
 static struct {
 	int *fd;
@@ -200,7 +200,7 @@ int gs_foreign_is_page(int sock)
 	took = gs_clock_ns() - begun;
 	close(ends[0]);
 	gs_foreign_keep_spares();
-	gs_user_waited(took < LOOK_COUNTS_NS ? took : LOOK_COUNTS_NS);
+	gs_user_waited(took < VERDICT_COUNTS_NS ? took : VERDICT_COUNTS_NS);
 	return verdict;
 }
 
