@@ -147,7 +147,9 @@ COMMANDS = [("POLICY", dict(gpu=0, policy="fifo")), ("POLICY", dict(all=1, polic
 def command(trial, job):
     random.seed(trial)
     if trial % 9 == 8:  # whatever type it is, also those that only the daemon sends
-        name = random.choice([n for n in NAMES[1:] if n not in ("QUERY", "HISTORY", "LOCAL", "HELLO", "WHERE", "FIGURES", "DOORBELL")])
+        # A user may send these; PERIODIC says something of the connection's own step to come.
+        own = ("QUERY", "HISTORY", "LOCAL", "PERIODIC", "HELLO", "WHERE", "FIGURES", "DOORBELL")
+        name = random.choice([n for n in NAMES[1:] if n not in own])
         values = {}
     else:
         name, values = COMMANDS[trial % 9]
