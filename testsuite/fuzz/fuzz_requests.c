@@ -118,9 +118,12 @@ static void drain(int sock, int wait_ms, uint32_t tag)
 {
 	struct pollfd p = { .fd = sock, .events = POLLIN };
 	struct gs_msg msg;
-	int fd;
+	int fd, ready;
 
-	while (poll(&p, 1, wait_ms) > 0) {
+	/* The fuzzer's own clock interrupts it. */
+	while ((ready = poll(&p, 1, wait_ms)) > 0 || (ready < 0 && errno == EINTR)) {
+		if (ready < 0)
+			continue;
 		if (gs_msg_recv(sock, &msg, GS_FROM_DAEMON, &fd, NULL) != 1)
 			return;
 		if (fd >= 0)
