@@ -24,7 +24,7 @@
 
 #include "records.h"
 
-#define PATIENCE_MS 15000 /* of a busy machine */
+#define PATIENCE_MS 60000 /* of a busy machine, and of a user who has had its part of the time */
 #define ANSWER_MS 2       /* so long a sequence stops for an answer, which need not come */
 #define CONNECTIONS 3
 /* gpushared remembers 64 users, and lets one who asks too much wait; so there are more of them. */
