@@ -12,4 +12,7 @@
 /* Nanoseconds since an arbitrary point; equal in all processes of a node. */
 uint64_t gs_clock_ns(void);
 
+/* How long the calling thread has been on a processor. */
+uint64_t gs_thread_clock_ns(void);
+
 #endif

@@ -68,9 +68,7 @@ void gs_log(enum gs_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* A user's text may hold a newline, and a line of the log is one event; or steer a
-	 * terminal.
-	 */
+	/* A user's text may have a newline in it, and a line is one event, or steer a terminal. */
 	gs_text_disarm(text);
 	fprintf(out.file ? out.file : stderr, "%s.%03d %s: %s: %s\n", stamp,
 		(int)(now.tv_usec / 1000), out.program, level_name[level], text);

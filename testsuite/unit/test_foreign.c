@@ -14,7 +14,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,23 +26,14 @@
 #define FEW 64
 #define CLOSING 16 /* processes that close at a time */
 
-/* This thread's time on a processor, which the users' clock has in it. */
-static uint64_t processor_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* What waiting for the process that looks at it was counted as, besides. */
 static uint64_t counted_for(int sock)
 {
-	uint64_t counted = gs_user_clock_ns(), own = processor_ns();
+	uint64_t counted = gs_user_clock_ns(), own = gs_thread_clock_ns();
 
 	assert_false(gs_foreign_is_page(sock));
 	counted = gs_user_clock_ns() - counted;
-	own = processor_ns() - own;
+	own = gs_thread_clock_ns() - own;
 	return counted > own ? counted - own : 0;
 }
 

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -80,10 +79,7 @@ static uint64_t waited_ns;
 
 uint64_t gs_user_clock_ns(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec + waited_ns;
+	return gs_thread_clock_ns() + waited_ns;
 }
 
 void gs_user_waited(uint64_t ns)

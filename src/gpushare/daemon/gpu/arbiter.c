@@ -121,14 +121,6 @@ static void tell_news(struct gs_arbiter *a)
 		       strerror(errno));
 }
 
-static uint64_t thread_time_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * GS_NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* Runs the loop's call, if there is one; returns 1 then. */
 static int serve_call(struct gs_arbiter *a)
 {
@@ -136,9 +128,9 @@ static int serve_call(struct gs_arbiter *a)
 
 	if (!call)
 		return 0;
-	call->took_ns = thread_time_ns();
+	call->took_ns = gs_thread_clock_ns();
 	call->fn(a->gpu, call->arg);
-	call->took_ns = thread_time_ns() - call->took_ns;
+	call->took_ns = gs_thread_clock_ns() - call->took_ns;
 	atomic_store(&a->call, NULL);
 	sem_post(&call->done); /* the call is gone from here on */
 	return 1;
