@@ -189,15 +189,21 @@ def refused(child, job, who):
         expect(where != str(job), "%s is in the step of job %s" % (who, where))
 
 
-# --- the ways ---
-
-def registrant(rng, _):
-    """The process that has a step ends; its connection does not."""
+def owned_step():
+    """A step, the process that has it, and the connection by which it was made, which stays when the process ends."""
     connection = Open()
     owner = Child(VICTIM, has_step(connection))
     job = int(owner.hear())
     expect(job, "no step was made")
     wait_for_tick(owner)
+    return connection, owner, job
+
+
+# --- the ways ---
+
+def registrant(rng, _):
+    """The process that has a step ends; its connection does not."""
+    connection, owner, job = owned_step()
     daemon.stop()
     number = owner.pid
     owner.end()
@@ -212,11 +218,7 @@ def registrant(rng, _):
 
 def restart(rng, old):
     """The same while gpushared is away: the state file has the number."""
-    connection = Open()
-    owner = Child(VICTIM, has_step(connection))
-    job = int(owner.hear())
-    expect(job, "no step was made")
-    wait_for_tick(owner)
+    connection, owner, job = owned_step()
     daemon.end()
     number = owner.pid
     owner.end()
