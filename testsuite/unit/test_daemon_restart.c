@@ -160,14 +160,11 @@ static void test_folder_as_state(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
-/* The registrant of the step lives, and yet the step is not taken for the old one's: another boot.
+/* A daemon that is killed, and one that finds the line of its only step behind another first line.
  */
-static void test_a_boot_ends_all_steps(void **state)
+static void restart_with_first_line(struct live *l, const char *first)
 {
-	struct live *l = *state;
-	char path[128], taken[16], line[512], kept[1024] = "gpushare state 2 4026531850 boot 0-1\n";
-	uint32_t job;
-	int own = live_local(l, 10, 0, "low", &job);
+	char path[128], line[512], kept[1024];
 	FILE *f;
 
 	live_stop(l, SIGKILL);
@@ -176,11 +173,24 @@ static void test_a_boot_ends_all_steps(void **state)
 	assert_non_null(f);
 	assert_non_null(fgets(line, sizeof(line), f));
 	assert_non_null(strstr(line, " boot "));
-	assert_non_null(fgets(line, sizeof(line), f));
+	assert_non_null(
+		fgets(line, sizeof(line), f)); /* the step, whose registrant is still there */
 	fclose(f);
-	strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
+	snprintf(kept, sizeof(kept), "%s%s", first, line);
 	write_state(l, kept);
 	live_start(l);
+}
+
+/* The registrant of the step lives, and yet the step is not taken for the old one's: another boot.
+ */
+static void test_a_boot_ends_all_steps(void **state)
+{
+	struct live *l = *state;
+	char taken[16];
+	uint32_t job;
+	int own = live_local(l, 10, 0, "low", &job);
+
+	restart_with_first_line(l, "gpushare state 2 4026531850 boot 0-1\n");
 	live_status_gpu(l, "shares_taken", taken, sizeof(taken));
 	assert_string_equal(taken, "0");
 	close(own);
@@ -189,21 +199,10 @@ static void test_a_boot_ends_all_steps(void **state)
 static void test_local_ids_go_round(void **state)
 {
 	struct live *l = *state;
-	char path[128], line[512], kept[1024] = "gpushare state 2 4294967294\n";
 	uint32_t first, job;
 	int own = live_local(l, 10, 0, "low", &first);
-	FILE *f;
 
-	live_stop(l, SIGKILL);
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_non_null(fgets(line, sizeof(line), f));
-	assert_non_null(fgets(line, sizeof(line), f)); /* the step, which is still there */
-	fclose(f);
-	strncat(kept, line, sizeof(kept) - strlen(kept) - 1);
-	write_state(l, kept);
-	live_start(l);
+	restart_with_first_line(l, "gpushare state 2 4294967294\n");
 	assert_int_equal(live_logged(l, "known from before"), 1);
 	assert_int_equal(one_job(l), LAST_LOCAL_JOB);
 	job = one_job(l); /* not the first: somebody has it */
