@@ -94,3 +94,21 @@ void live_end_slot(struct gs_page *page, unsigned i, uint32_t from)
 	gs_page_store(page->slot[i].done, gs_page_load(page->slot[i].nt));
 	live_move(page, i, from, GS_K_DONE);
 }
+
+pid_t live_fork_user(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0 && geteuid() == 0 && (setgid(LIVE_SOMEBODY) < 0 || setuid(LIVE_SOMEBODY) < 0))
+		_exit(1);
+	return pid;
+}
+
+int live_has_failed(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}

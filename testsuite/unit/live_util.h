@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "live_daemon.h"
 
@@ -21,6 +22,15 @@ void live_status_gpu(const struct live *l, const char *key, char *buf, size_t si
 void live_serves(const struct live *l);
 /* The log has, or within 20 s gets, exactly one line with the text. */
 void live_await_log(const struct live *l, const char *text);
+
+/* Root is not counted: where the tests run as root, this user asks. */
+#define LIVE_SOMEBODY 65534
+/* The first of the user numbers that one person may have (/etc/subuid). */
+#define LIVE_MANY_FIRST 100000
+/* A child that is no root; it ends by _exit(). */
+pid_t live_fork_user(void);
+/* Waits for its end: was its status another one than 0? */
+int live_has_failed(pid_t pid);
 
 /* TORUN -> RUNNING, started. */
 void live_run_slot(struct gs_page *page, unsigned i);

@@ -12,7 +12,6 @@
 
 #include <pthread.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu_rig.h"
