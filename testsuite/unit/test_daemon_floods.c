@@ -20,9 +20,14 @@
 #include "live_util.h"
 
 #define KERNELS 4096
+#define ASKS_TOO_MUCH ": its programs ask for more than a fifth of gpushared's time"
 
-/* Ask on many connections without ever reading, until somebody ends it. */
-static void ask_for_ever(const struct live *l)
+/* What waits_who_asks() is told about who asks. */
+#define HAS_STEP 1
+#define READS 2 /* its answers, so that its connections stay open */
+
+/* Ask on many connections until somebody ends it. */
+static void ask_for_ever(const struct live *l, int reads)
 {
 	int sock[100];
 	struct gs_msg msg;
@@ -34,48 +39,55 @@ static void ask_for_ever(const struct live *l)
 		for (int i = 0; i < 100; i++) {
 			char answer[4096];
 
-			while (recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
+			while (reads && recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
 				;
 			for (int j = 0; j < 32; j++)
 				if (send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
 					 MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
 				    errno == EPIPE) {
-					/* closed, as it came too late to read its answers */
+					/* closed, as its answers were not read in time */
 					close(sock[i]);
 					sock[i] = live_connect(l);
 				}
 		}
 }
 
-static void waits_who_asks(const struct live *l, int has_step, const char *logged)
+static void waits_who_asks(const struct live *l, int who, const char *logged, const char *besides)
 {
-	/* On a busy machine whoever asks does not get far at first. */
+	/* A minute: on a busy machine whoever asks does not get far at first. */
 	uint64_t until = gs_clock_ns() + 60 * GS_NS_PER_S;
 	pid_t pid = live_fork_user();
 
 	if (pid == 0) {
-		if (has_step)
+		if (who & HAS_STEP)
 			live_local(l, 20, UINT64_C(1) << 20, "low", &(uint32_t) { 0 });
-		ask_for_ever(l);
+		ask_for_ever(l, who & READS);
 	}
-	while (!live_logged(l, logged) && gs_clock_ns() < until) {
+	while ((!live_logged(l, logged) || !live_logged(l, besides)) && gs_clock_ns() < until) {
 		live_serves(l);
 		usleep(10000);
 	}
 	kill(pid, SIGKILL);
 	assert_true(live_has_failed(pid));
 	assert_true(live_logged(l, logged) > 0);
+	assert_true(live_logged(l, besides) > 0);
 }
 
 static void test_who_asks_without_end_waits(void **state)
 {
-	waits_who_asks(*state, 1, ": its programs ask for more than a fifth of gpushared's time");
+	waits_who_asks(*state, HAS_STEP | READS, ASKS_TOO_MUCH, "");
+}
+
+/* Its many closed connections, each with a line, do not keep that one line out of the log. */
+static void test_who_asks_and_never_reads_waits(void **state)
+{
+	waits_who_asks(*state, HAS_STEP, ASKS_TOO_MUCH, "more complaints about clients");
 }
 
 /* However many users they are. */
 static void test_who_has_no_step_waits_for_all_others_without(void **state)
 {
-	waits_who_asks(*state, 0, "users who have no step here ask for more than a fifth");
+	waits_who_asks(*state, READS, "users who have no step here ask for more than a fifth", "");
 }
 
 /* Programs that come and go are not to fill the disk. */
@@ -318,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_who_asks_without_end_waits),
+		LIVE(test_who_asks_and_never_reads_waits),
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 
@@ -16,7 +15,8 @@
 #define TIME_AT_ONCE_NS (100 * GS_NS_PER_MS)
 #define TIME_PART 5 /* one fifth */
 #define LINES_AT_ONCE 5000
-#define LINE_NS (100 * GS_NS_PER_MS) /* a further line */
+#define LINE_NS (100 * GS_NS_PER_MS)  /* a further line */
+#define WARNING_NS (60 * GS_NS_PER_S) /* a further warning about a user who goes on */
 
 static struct user {
 	uid_t uid;
@@ -25,7 +25,7 @@ static struct user {
 	unsigned said; /* lines */
 	uint64_t said_ns;
 	unsigned unsaid;
-	int over;
+	uint64_t warned_ns; /* 0: never */
 } users[USERS];
 
 /* The time and the lines that have been forgiven since. */
@@ -87,6 +87,20 @@ void gs_user_waited(uint64_t ns)
 	waited_ns += ns;
 }
 
+/* A line of its own, not one of the complaints, of which there are so many in a second: the user
+ * may cause as many of them as it likes, and this one would be lost among them. */
+static void warn(const struct user *u)
+{
+	if (u->uid == GS_USER_STRANGERS)
+		gs_log(GS_LOG_WARN, "users who have no step here ask for more than a fifth of "
+				    "gpushared's time together, and wait for their answers");
+	else
+		gs_log(GS_LOG_WARN,
+		       "uid %u: its programs ask for more than a fifth of gpushared's time, and "
+		       "wait for their answers",
+		       (unsigned)u->uid);
+}
+
 void gs_user_spent(uid_t uid, uint64_t ns)
 {
 	struct user *u;
@@ -95,19 +109,11 @@ void gs_user_spent(uid_t uid, uint64_t ns)
 		return;
 	u = find(uid);
 	u->spent_ns += ns;
-	if (u->spent_ns < TIME_AT_ONCE_NS) {
-		u->over = u->over && u->spent_ns > TIME_AT_ONCE_NS / 2;
-	} else if (!u->over) {
-		u->over = 1;
-		if (uid == GS_USER_STRANGERS)
-			gs_complain("users who have no step here ask for more than a fifth of "
-				    "gpushared's time together, and wait for their answers");
-		else
-			gs_complain(
-				"uid %u: its programs ask for more than a fifth of gpushared's time, "
-				"and wait for their answers",
-				(unsigned)uid);
-	}
+	if (u->spent_ns < TIME_AT_ONCE_NS ||
+	    (u->warned_ns && u->seen_ns - u->warned_ns < WARNING_NS))
+		return;
+	u->warned_ns = u->seen_ns;
+	warn(u);
 }
 
 int gs_user_is_over(uid_t uid)
