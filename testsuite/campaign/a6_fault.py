@@ -45,7 +45,7 @@ def remove(path):
 def serves(memory):
     """Seconds from a new program's connection to its end."""
     new = Step([program("order"), "many", "1"], "high", 20, memory)
-    new.connected()
+    new.began()
     begun = time.monotonic()
     new.right("many: right", END_S)
     took = time.monotonic() - begun
@@ -60,7 +60,7 @@ def fails_beside(seed, rng, more, stay):
     runs = Step([program("until"), more], "low", 20)
     some = Step(rng.choice(e2e_cases()), rng.choice(["low", "high"]), 20)
     page = runs.connected()
-    some.connected()
+    some.began()
     wait_for(20, "the neighbour's kernel was not launched", lambda: page.has("RUNNING", "READY", "TOEVICT"))
     start = daemon.log_end()
     command = [program("fault"), kind, block]

@@ -143,6 +143,14 @@ class Step:
             self.page = wait_for(20, "a program was not connected", find)
         return self.page
 
+    def began(self):
+        """Wait until it is connected, or has ended: a short program may be too quick for connected()."""
+        try:
+            self.connected()
+        except Failure:
+            if self.process.poll() is None:
+                raise
+
     def end(self, seconds=60):
         """Its exit status."""
         try:
