@@ -236,7 +236,8 @@ static void request_sooner(struct gs_memory_check *c)
 {
 	struct timeval half = interval(c->d->config->memory_check_ns / 2);
 
-	event_add(c->sooner, &half);
+	if (!event_pending(c->sooner, EV_TIMEOUT, NULL))
+		event_add(c->sooner, &half);
 }
 
 static void on_answer(evutil_socket_t fd, short what, void *arg)

@@ -24,6 +24,10 @@
 
 /* MPS's server and its control daemon, of any user. NVML lists their clients as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
+/* A client that is just ending may still be listed for so much of the interval between two
+ * questions. memory_check.c asks again after a half of it, and its timer may come a moment early.
+ */
+#define IN_DOUBT_NS(interval_ns) ((interval_ns) / 3)
 /* Where only root writes. */
 static const char *const nodes_own[] = { "/usr/", "/opt/" };
 
@@ -167,7 +171,7 @@ static void say(const struct gs_unmanaged *p)
 
 static void judge(struct gs_daemon *d, struct gs_unmanaged *p)
 {
-	if (p->reported || gs_clock_ns() - p->since_ns < d->config->memory_check_ns / 2)
+	if (p->reported || gs_clock_ns() - p->since_ns < IN_DOUBT_NS(d->config->memory_check_ns))
 		return;
 	p->reported = 1;
 	if (d->config->unmanaged_kill && is_of_job(p) && gs_proc_alive(p->pid, p->start))

@@ -36,10 +36,10 @@ struct gs_unmanaged_list {
 };
 
 /*
- * Updates the list with an answer of NVML. A process that has been listed for half of the interval
- * at which NVML is asked is logged and, with Unmanaged=kill, killed if it belongs to a job. The
- * delay is needed since a client that is just ending is no client any more but may still be listed.
- * GPUs on which no step has shares are left out.
+ * Updates the list with an answer of NVML. A process that has been listed for a third of the
+ * interval at which NVML is asked is logged and, with Unmanaged=kill, killed if it belongs to a
+ * job. The delay is needed since a client that is just ending is no client any more but may still
+ * be listed. GPUs on which no step has shares are left out.
  * Returns 1 if there is a process that has not been listed for long enough yet, else 0.
  */
 int gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
