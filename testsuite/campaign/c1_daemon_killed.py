@@ -4,37 +4,17 @@ seconds, all are right at the end, and nothing stays reserved."""
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from trials import TMP, Daemon, Failure, Step, alive, expect_within, program, run, wait_for  # noqa: E402
+from restarts import connected_again, end_daemon, start_daemon  # noqa: E402
+from trials import TMP, Daemon, Step, alive, program, run  # noqa: E402
 
-RESTART_S = 5.0
 daemon = Daemon()
 # (partition, arguments of order): a long kernel, queues, streams, graphs, children, calls beside.
 PROGRAMS = [("low", ["one", "20"]), ("low", ["many", "12"]), ("high", ["many", "6"]), ("low", ["streams"]), ("high", ["order"]),
             ("low", ["graphs", "6"]), ("high", ["fork"]), ("low", ["legacy"])]
-
-
-def kill_daemon():
-    pid = daemon.pid()
-    os.kill(pid, signal.SIGKILL)
-    wait_for(10, "a killed gpushared is still there", lambda: not alive(pid))
-
-
-def start_daemon():
-    started = subprocess.run(["gpushared", "--config", os.path.join(TMP, "gpushare.conf")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                             timeout=20)
-    if started.returncode:
-        raise Failure("gpushared does not start again: " + started.stderr.decode(errors="replace")[-200:])
-
-
-def not_connected(steps, start):
-    """Those that run and are not clients of the new daemon yet."""
-    log = daemon.log(start)
-    return [step for step in steps if step.process.poll() is None and alive(step.pid()) and " pid %d: order on gpu" % step.pid() not in log]
 
 
 def trial(seed, rng: random.Random):
@@ -42,22 +22,14 @@ def trial(seed, rng: random.Random):
     for step in steps:
         step.connected()
     time.sleep(rng.uniform(0, 0.5))
-    kill_daemon()
-    down = rng.choice([0, 0, rng.uniform(0, 0.3), 1.0])
-    time.sleep(down)
+    end_daemon(daemon, signal.SIGKILL)
+    time.sleep(rng.choice([0, 0, rng.uniform(0, 0.3), 1.0]))
     running = [step for step in steps if step.process.poll() is None]
-    start = daemon.log_end()
-    begun = time.monotonic()
+    start, begun = daemon.log_end(), time.monotonic()
     start_daemon()
-    until = begun + RESTART_S
-    while time.monotonic() < until and not_connected(running, start):
-        time.sleep(0.005)
-    took = time.monotonic() - begun
-    late = not_connected(running, start)
+    took = connected_again(daemon, running, start, begun)
     for step in steps:
         step.right(step.command[1] + ": right", 60)
-    expect_within(not late, "not connected again within %g s: %s" % (RESTART_S, [step.command[1:] for step in late]))
-    daemon.descriptors = daemon.memory = None  # of another process
     daemon.as_before(5)
     return took
 

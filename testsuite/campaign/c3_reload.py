@@ -4,15 +4,13 @@ SIGTERM, and is started again. No program notices, no connection is lost by a re
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
-from trials import TMP, Daemon, Step, alive, expect, expect_within, program, run, wait_for  # noqa: E402
+from restarts import CONFIGURATION, connected_again, end_daemon, start_daemon  # noqa: E402
+from trials import TMP, Daemon, Step, alive, expect, program, run, wait_for  # noqa: E402
 
-RESTART_S = 5.0
-CONFIGURATION = os.path.join(TMP, "gpushare.conf")
 PROGRAMS = [("low", ["one", "20"]), ("low", ["many", "12"]), ("high", ["many", "6"]), ("low", ["streams"]), ("low", ["graphs", "6"])]
 with open(CONFIGURATION) as original:
     FIRST = original.read()
@@ -69,28 +67,16 @@ def same(pid, start):
 
 def restart(rng, steps):
     """Seconds."""
-    pid = daemon.pid()
-    os.kill(pid, signal.SIGTERM)
-    wait_for(10, "a stopped gpushared is still there", lambda: not alive(pid))
+    end_daemon(daemon, signal.SIGTERM)
     expect(not os.path.lexists(os.path.join(TMP, "sock")), "a stopped gpushared has left its socket")
     time.sleep(rng.choice([0, 0, rng.uniform(0, 0.3), 1.0]))
     running = [step for step in steps if step.process.poll() is None]
     start, begun = daemon.log_end(), time.monotonic()
-    started = subprocess.run(["gpushared", "--config", CONFIGURATION], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=20)
-    expect(started.returncode == 0, "gpushared does not start again: " + started.stderr.decode(errors="replace")[-200:])
+    start_daemon()
     log = daemon.log(start)
     expect(log.count("known from before") + log.count("which registered it, is gone") >= len(running),
            "of %d steps the new gpushared knows %d" % (len(running), log.count("known from before")))
-
-    def missing():
-        log = daemon.log(start)
-        return [step.command[1:] for step in running if step.process.poll() is None and alive(step.pid()) and " pid %d: order on gpu" % step.pid() not in log]
-    while time.monotonic() < begun + RESTART_S and missing():
-        time.sleep(0.005)
-    took, late = time.monotonic() - begun, missing()
-    expect_within(not late, "not connected again within %g s: %s" % (RESTART_S, late))
-    daemon.descriptors = daemon.memory = None  # of another process
-    return took
+    return connected_again(daemon, running, start, begun)
 
 
 WAYS = [reload, restart, reload_bad, restart, reload_often, restart]

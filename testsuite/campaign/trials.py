@@ -129,19 +129,21 @@ class Step:
             self.known_pid = wait_for(20, "a step has not begun", self.find_pid)
         return self.known_pid
 
+    def look(self):
+        """Its page, or None if it has none yet."""
+        if not self.page and self.find_pid():
+            try:
+                self.page = Page(self.find_pid())
+            except OSError:
+                pass
+        return self.page
+
     def connected(self):
         """Its page."""
-        if not self.page:
-            pid = self.pid()
-
-            def find():
-                try:
-                    return Page(pid)
-                except OSError:
-                    expect(self.process.poll() is None, "a program ended before it was connected: " + self.words())
-                    return None
-            self.page = wait_for(20, "a program was not connected", find)
-        return self.page
+        def find():
+            expect(self.look() or self.process.poll() is None, "a program ended before it was connected: " + self.words())
+            return self.page
+        return wait_for(20, "a program was not connected", find)
 
     def began(self):
         """Wait until it is connected, or has ended: a short program may be too quick for connected()."""
