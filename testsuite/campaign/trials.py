@@ -239,8 +239,10 @@ class Daemon:
 
 
 class Busy:
-    """Is the machine too busy to judge a time? A thread that wants to sleep for 5 ms sleeps longer then."""
+    """Is the machine too busy to judge a time? A thread sleeps for 20 ms and works for one, and that takes longer then: a thread that only
+    slept would not see that others' work goes first."""
     LAG_S, LOAD = 0.05, 8
+    SLEEP_S, WORK_S = 0.02, 0.001
 
     def __init__(self):
         self.lag = 0.0
@@ -248,9 +250,11 @@ class Busy:
 
     def pulse(self):
         while True:
-            begun = time.monotonic()
-            time.sleep(0.005)
-            self.lag = max(self.lag, time.monotonic() - begun - 0.005)
+            begun, worked = time.monotonic(), time.thread_time()
+            time.sleep(self.SLEEP_S)
+            while time.thread_time() - worked < self.WORK_S:
+                pass
+            self.lag = max(self.lag, time.monotonic() - begun - self.SLEEP_S - self.WORK_S)
 
     def is_it(self):
         with open("/proc/loadavg") as file:
