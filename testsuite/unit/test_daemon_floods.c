@@ -2,6 +2,7 @@
 /* A real gpushared and users who want too much of it: time, log, memory, answers. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -189,6 +190,41 @@ static void test_answers_that_nobody_reads_are_few(void **state)
 	_exit(!refused);
 }
 
+/* Reads as much of an answer as is there within so many ms. Returns 1 if that was its end. */
+static int read_text(int sock, int wait_ms)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	while (poll(&p, 1, wait_ms) == 1) {
+		struct gs_msg msg;
+
+		live_expect(sock, &msg, GS_MSG_TEXT, NULL);
+		if (!msg.text.more)
+			return 1;
+	}
+	return 0;
+}
+
+/* It is closed for those who take nothing of an answer for five seconds, but not if the daemon
+ * itself has done nothing meanwhile. */
+static void test_who_reads_waits_for_a_daemon_that_is_late(void **state)
+{
+	struct live *l = *state;
+	int sock;
+
+	for (int i = 0; i < 2; i++)
+		announce(l, &(uint32_t) { 0 });
+	sock = ask_kernels(l);
+	assert_int_equal(poll(&(struct pollfd) { .fd = sock, .events = POLLIN }, 1, 20000), 1);
+	usleep(200000); /* the socket is full, and the daemon waits until it is not */
+	assert_int_equal(kill(l->pid, SIGSTOP), 0);
+	assert_false(read_text(sock, 0));
+	sleep(6);
+	assert_int_equal(kill(l->pid, SIGCONT), 0);
+	assert_true(read_text(sock, 20000));
+	close(sock);
+}
+
 /* The processor time that GPU 0's arbiter has had, s. */
 static double arbiter_s(const struct live *l)
 {
@@ -355,6 +391,7 @@ int main(void)
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_answers_that_nobody_reads_are_few),
+		LIVE(test_who_reads_waits_for_a_daemon_that_is_late),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
 		LIVE(test_a_report_on_kernels_has_an_end),
 #ifdef HAVE_SQLITE

@@ -250,13 +250,19 @@ static int continue_text(struct gs_connection *conn)
 	return 0;
 }
 
+/* The loop may have been late itself: only one who has taken nothing meanwhile has not read. */
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
+	size_t before = conn->text->sent;
 
 	(void)fd;
-	if ((what & EV_TIMEOUT) || continue_text(conn) < 0)
+	if (continue_text(conn) < 0) {
 		gs_connection_close(conn);
+	} else if ((what & EV_TIMEOUT) && conn->text && conn->text->sent == before) {
+		gs_complain("%s: does not read its answers: closed", conn->who);
+		gs_connection_close(conn);
+	}
 }
 
 /* Who asks on many connections and reads slowly must not fill the daemon's memory. */
