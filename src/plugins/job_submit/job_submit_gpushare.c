@@ -110,7 +110,8 @@ static int changes_tasks(const job_desc_msg_t *change)
 /* What a change leaves as it is. */
 static void read_record(const job_record_t *record, struct gs_request *request)
 {
-	const struct job_details *details = record->details;
+	/* Slurm 23.11 took the name from this type. */
+	const __typeof__(*record->details) *details = record->details;
 
 	if (!details)
 		return;
