@@ -112,3 +112,39 @@ int live_has_failed(pid_t pid)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
+
+int live_announce(const struct live *l, uint32_t *job)
+{
+	struct gs_page *page;
+	struct gs_msg msg;
+	int sock;
+
+	live_local(l, 20, UINT64_C(1) << 20, "low", job);
+	sock = live_hello(l, *job, &page, NULL);
+	for (uint32_t i = 0; i < LIVE_KERNELS; i++) {
+		gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+		msg.kernel.number = i;
+		snprintf(msg.kernel.name, sizeof(msg.kernel.name), "%0100u", i);
+		live_send(sock, &msg, -1);
+	}
+	live_alloc(sock, 0); /* all are heard */
+	return sock;
+}
+
+int live_ask(const struct live *l, enum gs_msg_type type, enum gs_query what)
+{
+	int sock = live_connect(l);
+
+	live_ask_again(sock, type, what);
+	return sock;
+}
+
+void live_ask_again(int sock, enum gs_msg_type type, enum gs_query what)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, type, 1);
+	if (type == GS_MSG_QUERY)
+		msg.query.what = what;
+	live_send(sock, &msg, -1);
+}

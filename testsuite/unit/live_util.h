@@ -32,6 +32,13 @@ pid_t live_fork_user(void);
 /* Waits for its end: was its status another one than 0? */
 int live_has_failed(pid_t pid);
 
+/* A client that announces as many kernels as it may; its connection. */
+#define LIVE_KERNELS 4096
+int live_announce(const struct live *l, uint32_t *job);
+/* A QUERY or HISTORY on a connection of its own, which it returns, or on one that is there. */
+int live_ask(const struct live *l, enum gs_msg_type type, enum gs_query what);
+void live_ask_again(int sock, enum gs_msg_type type, enum gs_query what);
+
 /* TORUN -> RUNNING, started. */
 void live_run_slot(struct gs_page *page, unsigned i);
 /* From that state to DONE, all block-tasks done. */

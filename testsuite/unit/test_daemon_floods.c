@@ -2,7 +2,6 @@
 /* A real gpushared and users who want too much of it: time, log, memory, answers. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,12 +19,11 @@
 #include "config.h"
 #include "live_util.h"
 
-#define KERNELS 4096
 #define ASKS_TOO_MUCH ": its programs ask for more than a fifth of gpushared's time"
 
 /* What waits_who_asks() is told about who asks. */
 #define HAS_STEP 1
-#define READS 2 /* its answers, so that its connections stay open */
+#define READS 2 /* and reads its answers; otherwise its connections are closed */
 
 /* Ask on many connections until somebody ends it. */
 static void ask_for_ever(const struct live *l, int reads)
@@ -68,12 +66,11 @@ static uint64_t loop_ns(const struct live *l)
 	return ns;
 }
 
-/* Until the log has both lines, for a minute at most. On a busy machine nobody may get so far as to
- * be over a fifth of the loop's time; then the loop has had less than that, and there is nothing to
- * be logged. */
+/* Until the log has both lines, for a minute at most. On a busy machine the user may never exceed
+ * its fifth of the loop's time; then the loop has had little, and there is nothing to be logged. */
 static void waits_who_asks(const struct live *l, int who, const char *logged, const char *besides)
 {
-	uint64_t begun = gs_clock_ns(), spent = loop_ns(l), after;
+	uint64_t begun = gs_clock_ns(), spent = loop_ns(l), second, after;
 	pid_t pid = live_fork_user();
 
 	if (pid == 0) {
@@ -86,13 +83,18 @@ static void waits_who_asks(const struct live *l, int who, const char *logged, co
 		live_serves(l);
 		usleep(10000);
 	}
+	second = gs_clock_ns();
 	after = loop_ns(l);
 	sleep(1);
 	after = loop_ns(l) - after;
+	second = gs_clock_ns() - second;
 	kill(pid, SIGKILL);
 	assert_true(live_has_failed(pid));
-	assert_in_range(after, 0, GS_NS_PER_S / 2); /* a fifth, and what is nobody's */
-	assert_true(live_logged(l, logged) > 0 || loop_ns(l) - spent < (gs_clock_ns() - begun) / 5);
+	assert_in_range(after, 0, second / 2); /* a fifth, and what is nobody's */
+	if (!live_logged(l, besides))
+		print_message("not a single time did the log have '%s'\n", besides);
+	/* A quarter: not all of it is the user's. */
+	assert_true(live_logged(l, logged) > 0 || loop_ns(l) - spent < (gs_clock_ns() - begun) / 4);
 }
 
 static void test_who_asks_without_end_waits(void **state)
@@ -135,96 +137,6 @@ static void test_the_log_grows_by_so_much(void **state)
 	assert_in_range(live_logged(l, " on gpu 0, "), 2400, 3500);
 }
 
-/* A client that announces as many kernels as it may. */
-static int announce(const struct live *l, uint32_t *job)
-{
-	struct gs_page *page;
-	struct gs_msg msg;
-	int sock;
-
-	live_local(l, 20, UINT64_C(1) << 20, "low", job);
-	sock = live_hello(l, *job, &page, NULL);
-	for (uint32_t i = 0; i < KERNELS; i++) {
-		gs_msg_init(&msg, GS_MSG_KERNEL, 0);
-		msg.kernel.number = i;
-		snprintf(msg.kernel.name, sizeof(msg.kernel.name), "%0100u", i);
-		live_send(sock, &msg, -1);
-	}
-	live_alloc(sock, 0); /* all are heard */
-	return sock;
-}
-
-static int ask_kernels(const struct live *l)
-{
-	int sock = live_connect(l);
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_QUERY, 1);
-	msg.query.what = GS_QUERY_KERNELS;
-	live_send(sock, &msg, -1);
-	return sock;
-}
-
-static void test_answers_that_nobody_reads_are_few(void **state)
-{
-	struct live *l = *state;
-	pid_t pid = live_fork_user();
-	int refused = 0, sock[20];
-
-	if (pid != 0) {
-		assert_false(live_has_failed(pid));
-		live_serves(l);
-		return;
-	}
-	announce(l, &(uint32_t) { 0 });
-	for (int i = 0; i < 20; i++)
-		sock[i] = ask_kernels(l);
-	for (int i = 20; i-- && !refused;) {
-		struct gs_msg msg;
-		struct gs_error err;
-
-		refused = gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
-			  msg.header.type == GS_MSG_REFUSED &&
-			  msg.refused.code == GS_REFUSED_NO_ROOM;
-	}
-	_exit(!refused);
-}
-
-/* Reads as much of an answer as is there within so many ms. Returns 1 if that was its end. */
-static int read_text(int sock, int wait_ms)
-{
-	struct pollfd p = { .fd = sock, .events = POLLIN };
-
-	while (poll(&p, 1, wait_ms) == 1) {
-		struct gs_msg msg;
-
-		live_expect(sock, &msg, GS_MSG_TEXT, NULL);
-		if (!msg.text.more)
-			return 1;
-	}
-	return 0;
-}
-
-/* It is closed for those who take nothing of an answer for five seconds, but not if the daemon
- * itself has done nothing meanwhile. */
-static void test_who_reads_waits_for_a_daemon_that_is_late(void **state)
-{
-	struct live *l = *state;
-	int sock;
-
-	for (int i = 0; i < 2; i++)
-		announce(l, &(uint32_t) { 0 });
-	sock = ask_kernels(l);
-	assert_int_equal(poll(&(struct pollfd) { .fd = sock, .events = POLLIN }, 1, 20000), 1);
-	usleep(200000); /* the socket is full, and the daemon waits until it is not */
-	assert_int_equal(kill(l->pid, SIGSTOP), 0);
-	assert_false(read_text(sock, 0));
-	sleep(6);
-	assert_int_equal(kill(l->pid, SIGCONT), 0);
-	assert_true(read_text(sock, 20000));
-	close(sock);
-}
-
 /* The processor time that GPU 0's arbiter has had, s. */
 static double arbiter_s(const struct live *l)
 {
@@ -258,130 +170,12 @@ static void test_questions_about_other_jobs_keep_no_arbiter_busy(void **state)
 	double least;
 
 	for (int i = 0; i < 4; i++)
-		announce(l, &job);
+		live_announce(l, &job);
 	live_local(l, 1, UINT64_C(1) << 20, "low", &other);
 	least = questions_s(l, GS_QUERY_REPORT, other);
 	assert_true(questions_s(l, GS_QUERY_KERNELS, other) < 4 * least);
 	assert_true(questions_s(l, GS_QUERY_KERNELS, 1) < 4 * least);
 }
-
-static void test_a_report_on_kernels_has_an_end(void **state)
-{
-	struct live *l = *state;
-	uint32_t job;
-	size_t rows;
-	json_t *all;
-	char *text;
-
-	for (int i = 0; i < 3; i++)
-		announce(l, &job);
-	text = live_query(l, GS_QUERY_KERNELS, job);
-	all = json_loads(text, 0, NULL);
-	assert_int_equal(json_array_size(json_object_get(all, "kernels")), KERNELS);
-	json_decref(all);
-	free(text);
-	text = live_query(l, GS_QUERY_KERNELS, 0);
-	all = json_loads(text, 0, NULL);
-	rows = json_array_size(json_object_get(all, "kernels"));
-	assert_in_range(rows, 8000, 8192);
-	json_decref(all);
-	free(text);
-}
-
-#ifdef HAVE_SQLITE
-static void test_the_history_is_asked_a_little_at_a_time(void **state)
-{
-	struct live *l = *state;
-	char path[128], extra[160];
-	pid_t pid;
-
-	snprintf(path, sizeof(path), "%s/history", l->dir);
-	snprintf(extra, sizeof(extra), "HistoryFile=%s\n", path);
-	live_stop(l, SIGTERM);
-	live_configure(l, extra);
-	live_start(l);
-	assert_int_equal(kill(l->pid, SIGSTOP), 0);
-	pid = live_fork_user();
-	if (pid == 0) {
-		int sock[10], refused = 0;
-		struct gs_error err;
-		struct gs_msg msg;
-
-		for (int i = 0; i < 10; i++) {
-			sock[i] = live_connect(l);
-			gs_msg_init(&msg, GS_MSG_HISTORY, 1);
-			live_send(sock[i], &msg, -1);
-		}
-		for (int i = 0; i < 10; i++)
-			refused += gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
-				   msg.header.type == GS_MSG_REFUSED &&
-				   msg.refused.code == GS_REFUSED_NO_ROOM;
-		_exit(!refused || refused == 10);
-	}
-	usleep(200000);
-	assert_int_equal(kill(l->pid, SIGCONT), 0);
-	assert_false(live_has_failed(pid));
-	live_stop(l, SIGTERM);
-	unlink(path);
-}
-
-static int ask_history(const struct live *l)
-{
-	int sock = live_connect(l);
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_HISTORY, 1);
-	live_send(sock, &msg, -1);
-	return sock;
-}
-
-/* The daemon's only child so far. */
-static pid_t history_helper(const struct live *l)
-{
-	char path[64];
-	int pid = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)l->pid, (int)l->pid);
-	f = fopen(path, "r");
-	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%d", &pid), 1);
-	fclose(f);
-	return pid;
-}
-
-static void test_one_who_is_many_users_leaves_the_history_to_others(void **state)
-{
-	struct live *l = *state;
-	char path[128], extra[160];
-	struct gs_msg msg;
-	pid_t helper;
-	int asked;
-
-	if (geteuid() != 0)
-		skip();
-	snprintf(path, sizeof(path), "%s/history", l->dir);
-	snprintf(extra, sizeof(extra), "HistoryFile=%s\n", path);
-	live_stop(l, SIGTERM);
-	live_configure(l, extra);
-	live_start(l);
-	helper = history_helper(l);
-	assert_int_equal(kill(helper, SIGSTOP), 0);
-	for (uid_t uid = LIVE_MANY_FIRST; uid < LIVE_MANY_FIRST + 40; uid++) {
-		assert_int_equal(seteuid(uid), 0);
-		ask_history(l);
-		ask_history(l);
-		assert_int_equal(seteuid(0), 0);
-	}
-	live_serves(l);
-	asked = ask_history(l);
-	live_serves(l);
-	assert_int_equal(kill(helper, SIGCONT), 0);
-	live_expect(asked, &msg, GS_MSG_TEXT, NULL);
-	live_stop(l, SIGTERM);
-	unlink(path);
-}
-#endif
 
 int main(void)
 {
@@ -390,14 +184,7 @@ int main(void)
 		LIVE(test_who_asks_and_never_reads_waits),
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
-		LIVE(test_answers_that_nobody_reads_are_few),
-		LIVE(test_who_reads_waits_for_a_daemon_that_is_late),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
-		LIVE(test_a_report_on_kernels_has_an_end),
-#ifdef HAVE_SQLITE
-		LIVE(test_the_history_is_asked_a_little_at_a_time),
-		LIVE(test_one_who_is_many_users_leaves_the_history_to_others),
-#endif
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -158,8 +158,11 @@ static int handle_one(struct gs_connection *conn, int has_ended)
 
 static void drop_text(struct gs_connection *conn)
 {
-	if (conn->text)
-		free(conn->text->bytes);
+	if (!conn->text)
+		return;
+	if (conn->writable)
+		event_del(conn->writable); /* it was to send the rest */
+	free(conn->text->bytes);
 	free(conn->text);
 	conn->text = NULL;
 }
@@ -250,7 +253,8 @@ static int continue_text(struct gs_connection *conn)
 	return 0;
 }
 
-/* The loop may have been late itself: only one who has taken nothing meanwhile has not read. */
+/* The timeout may only mean that the loop itself was late. The connection is closed if its reader
+ * has taken nothing since the last part was sent. */
 static void on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
@@ -386,14 +390,15 @@ void gs_connection_close(struct gs_connection *conn)
 	for (size_t i = 0; listeners[i]; i++)
 		listeners[i](conn);
 	LIST_REMOVE(conn, link);
+	drop_text(conn);
 	gs_event_free(conn->readable);
 	gs_event_free(conn->writable);
+	conn->writable = NULL;
 	if (conn->ended) {
 		gs_event_free(conn->ended);
 		close(conn->pidfd);
 	}
 	gs_foreign_close(conn->fd);
-	drop_text(conn);
 	if (handled.conn == conn) {
 		conn->fd = -1; /* what its handler still sends goes nowhere */
 		handled.closed = 1;

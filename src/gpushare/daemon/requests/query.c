@@ -147,7 +147,7 @@ int gs_on_query(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	char *text;
 
 	(void)fd;
-	if (gs_connection_sends_text(conn))
+	if (gs_connection_sends_text(conn) || gs_pending_waits(&requested, conn))
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST,
 					    "one question at a time");
 	if (msg->query.what >= GS_QUERY_COUNT)
