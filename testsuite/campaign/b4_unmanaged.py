@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from restarts import CONFIGURATION  # noqa: E402
 from trials import BUILD, TMP, Daemon, Step, alive, expect, program, run, wait_for  # noqa: E402
 
-SEEN_S, NOBODY = 10.0, 65534
+SEEN_S, CHECK_S, NOBODY = 10.0, 5.0, 65534
 LIST, COPY = os.environ["FAKE_NVML"], os.path.join(TMP, "past", "libcuda.so.1")
 LIKE_MPS, MORE = os.path.join(TMP, "nvidia-cuda-mps"), os.path.join(TMP, "more")
 DEVICES = os.path.join(TMP, "devices")
@@ -83,7 +83,8 @@ def trial(seed, rng):
         neighbour = Step([program("until"), MORE])
     neighbour.began()
     start = daemon.log_end()
-    uid = rng.choice([0, NOBODY])
+    uid = 0 if in_step else rng.choice([0, NOBODY])
+    time.sleep(rng.uniform(0, CHECK_S))
     bypass = Bypass(LIKE_MPS if uid and rng.random() < 0.5 else program("bypass"), uid, in_step)
     try:
         took = seen(bypass, start)

@@ -239,8 +239,8 @@ class Daemon:
 
 
 class Busy:
-    """Is the machine too busy to judge a time? A thread sleeps for 20 ms and works for one, and that takes longer then: a thread that only
-    slept would not see that others' work goes first."""
+    """Is the machine too busy to judge a time? A thread sleeps for 20 ms and works for 1 ms, again and again, and sees how late it is. One
+    that only slept would go first whenever it wakes, and see nothing."""
     LAG_S, LOAD = 0.05, 8
     SLEEP_S, WORK_S = 0.02, 0.001
 

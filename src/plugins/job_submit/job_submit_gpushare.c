@@ -110,7 +110,7 @@ static int changes_tasks(const job_desc_msg_t *change)
 /* What a change leaves as it is. */
 static void read_record(const job_record_t *record, struct gs_request *request)
 {
-	/* Slurm 23.11 took the name from this type. */
+	/* Slurm 23.11 and later have no `struct job_details`. */
 	const __typeof__(*record->details) *details = record->details;
 
 	if (!details)

@@ -87,8 +87,8 @@ void gs_user_waited(uint64_t ns)
 	waited_ns += ns;
 }
 
-/* A line of its own, not one of the complaints, of which there are so many in a second: the user
- * may cause as many of them as it likes, and this one would be lost among them. */
+/* Not a complaint: there are so many of those in a second, and the user can cause enough of them to
+ * keep this line out. */
 static void warn(const struct user *u)
 {
 	if (u->uid == GS_USER_STRANGERS)

@@ -25,8 +25,8 @@ int gs_user_has_step(const struct gs_daemon *d, uid_t uid);
 uid_t gs_user_who_pays(const struct gs_connection *conn);
 
 /*
- * The user's messages have taken so much of the event loop's time, ns. What is over the user's
- * part is logged at once, and then once a minute while it goes on.
+ * Charges the user for so much of the event loop's time, ns. When a user exceeds its part, the log
+ * says so at once, and then once a minute for as long as that goes on.
  */
 void gs_user_spent(uid_t uid, uint64_t ns);
 

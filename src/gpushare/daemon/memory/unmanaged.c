@@ -24,9 +24,9 @@
 
 /* MPS's server and its control daemon, of any user. NVML lists their clients as well. */
 #define MPS_PROGRAM "nvidia-cuda-mps"
-/* A client that is just ending may still be listed for so much of the interval between two
- * questions. memory_check.c asks again after a half of it, and its timer may come a moment early.
- */
+/* How long a process may be listed before it is reported, since a client that is just ending may
+ * still be. It is less than the half of the interval after which memory_check.c asks again, whose
+ * timer may fire a moment early. */
 #define IN_DOUBT_NS(interval_ns) ((interval_ns) / 3)
 /* Where only root writes. */
 static const char *const nodes_own[] = { "/usr/", "/opt/" };

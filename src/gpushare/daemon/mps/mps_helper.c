@@ -79,7 +79,7 @@ static void on_answer(evutil_socket_t fd, short what, void *arg)
 	void *context = h->all->context;
 	char who[sizeof(h->who)];
 
-	(void)what; /* an answer counts that came while the loop was late itself */
+	(void)what; /* an answer counts even after the timeout: the loop may have been late */
 	if (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) != (ssize_t)sizeof(answer)) {
 		answer.ok = 0;
 		snprintf(answer.why, sizeof(answer.why), "MPS does not answer");
