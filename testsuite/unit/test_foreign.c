@@ -57,6 +57,28 @@ static void test_looking_at_a_page_is_counted(void **unused)
 	close(file);
 }
 
+/* Of no message it is not known what it brings: one that comes a moment later may bring anything.
+ */
+static void test_what_is_not_there_is_not_taken_for_harmless(void **unused)
+{
+	struct gs_msg_header header;
+	struct gs_msg msg;
+	int ends[2];
+
+	(void)unused;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(gs_foreign_comes(ends[1], &header), -1);
+	assert_int_equal(errno, EAGAIN);
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	assert_int_equal(gs_msg_send(ends[0], &msg, -1), 0);
+	assert_int_equal(gs_msg_send(ends[0], &msg, STDIN_FILENO), 0);
+	assert_int_equal(gs_foreign_comes(ends[1], &header), 0);
+	assert_int_equal(gs_msg_recv(ends[1], &msg, GS_TO_DAEMON, NULL, NULL), 1);
+	assert_int_equal(gs_foreign_comes(ends[1], &header), 1);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* One descriptor of a connection, and in its queue another one or none. */
 static int a_connection(int passed)
 {
@@ -161,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looking_at_a_page_is_counted),
+		cmocka_unit_test(test_what_is_not_there_is_not_taken_for_harmless),
 		cmocka_unit_test(test_connections_are_closed_where_no_descriptor_is_left),
 		cmocka_unit_test(test_who_holds_up_closing_holds_up_nobody_who_brings_a_page),
 	};

@@ -94,7 +94,9 @@ static void stop(struct gs_daemon *d, int served)
 	gs_devices_stop(d);
 	gs_mps_stop(d);
 	gs_slurm_report_destroy(d->slurm);
+	d->slurm = NULL;
 	gs_memory_check_destroy(d->check);
+	d->check = NULL; /* steps may still end, with the questions that the history gives up */
 	gs_checkpoint_destroy(d->checkpoint);
 	d->checkpoint = NULL;
 	gs_peaks_destroy(d->peaks);

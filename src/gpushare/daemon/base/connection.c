@@ -91,9 +91,12 @@ int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refus
 static int receive(struct gs_connection *conn, struct gs_msg *msg, int *fd, struct gs_error *err)
 {
 	struct gs_msg_header header;
+	int comes = gs_foreign_comes(conn->fd, &header);
 
 	*fd = -1;
-	if (!gs_foreign_comes(conn->fd, &header))
+	if (comes < 0)
+		return -1; /* what has come since has not been looked at */
+	if (!comes)
 		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, NULL, err);
 	if (header.type == GS_MSG_HELLO && gs_foreign_is_page(conn->fd))
 		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, fd, err);
@@ -188,7 +191,8 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	LIST_FOREACH (conn, &d->conns, link) {
-		if (event_pending(conn->readable, EV_READ, NULL))
+		/* A client whose memory is on the host is not read until it is back. */
+		if (event_pending(conn->readable, EV_READ, NULL) || (conn->page && !conn->client))
 			continue;
 		if (gs_user_is_over(gs_user_who_pays(conn)) || event_add(conn->readable, NULL) < 0)
 			read_later(conn);

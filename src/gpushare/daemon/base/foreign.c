@@ -84,7 +84,7 @@ int gs_foreign_comes(int sock, struct gs_msg_header *header)
 	while (n < 0 && errno == EINTR);
 	if (n < (ssize_t)sizeof(*header))
 		memset(header, 0, sizeof(*header));
-	return n >= 0 && mh.msg_flags & MSG_CTRUNC;
+	return n < 0 ? -1 : (mh.msg_flags & MSG_CTRUNC) != 0;
 }
 
 /* A place for a child among the first `most`, those that have ended aside; NULL: all are taken. */

@@ -16,9 +16,9 @@
 #include "gpushare/proto/msg.h"
 
 /*
- * 1 if the next message in the socket brings descriptors, 0 if it does not or
- * there is no message.  It stays where it is.  *header: the message's, not
- * checked; zeros where it has none.
+ * 1 if the next message in the socket brings descriptors, 0 if it does not, -1 with errno if there
+ * is no message; one that comes later has not been looked at then.  It stays where it is.
+ * *header: the message's, not checked; zeros where it has none.
  */
 int gs_foreign_comes(int sock, struct gs_msg_header *header);
 

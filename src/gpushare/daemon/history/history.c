@@ -214,6 +214,7 @@ void gs_history_destroy(struct gs_history *h)
 {
 	if (!h)
 		return;
+	h->d->history = NULL; /* steps may end with the connections whose questions are given up */
 	stop_helper(h, GOODBYE_MS);
 	free(h);
 }
