@@ -128,11 +128,8 @@ static void test_the_history_is_asked_a_little_at_a_time(void **state)
 		struct gs_error err;
 		struct gs_msg msg;
 
-		for (int i = 0; i < 10; i++) {
-			sock[i] = live_connect(l);
-			gs_msg_init(&msg, GS_MSG_HISTORY, 1);
-			live_send(sock[i], &msg, -1);
-		}
+		for (int i = 0; i < 10; i++)
+			sock[i] = live_ask(l, GS_MSG_HISTORY, 0);
 		for (int i = 0; i < 10; i++)
 			refused += gs_msg_recv(sock[i], &msg, GS_FROM_DAEMON, NULL, &err) == 1 &&
 				   msg.header.type == GS_MSG_REFUSED &&
