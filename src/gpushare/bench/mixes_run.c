@@ -45,13 +45,6 @@ static int is_reference(const struct mixes_mix *mix, enum mixes_way way)
 	return 0;
 }
 
-static int wanted(const struct mixes_run *run, const struct mixes_mix *mix, enum mixes_way way)
-{
-	/* A server of MPS for two GPUs is none of the ways. */
-	return run->way[way] &&
-	       (mixes_gpus(mix) == 1 || way == MIXES_SLICING || way == MIXES_CONTEXTS);
-}
-
 static void add(struct plan *p, enum mixes_way way, size_t policy, unsigned windows,
 		enum mixes_when when)
 {
@@ -66,20 +59,18 @@ static void make_plan(struct plan *p, const struct mixes_run *run, const struct 
 	unsigned half = (run->rounds + 1) / 2;
 
 	/* Under it each program is measured alone, too. */
-	if (!wanted(run, mix, MIXES_SLICING) || !is_reference(mix, MIXES_SLICING))
-		add(p, MIXES_SLICING, 0, wanted(run, mix, MIXES_SLICING) ? run->rounds : 0,
-		    MIXES_ALL);
+	if (!run->way[MIXES_SLICING] || !is_reference(mix, MIXES_SLICING))
+		add(p, MIXES_SLICING, 0, run->way[MIXES_SLICING] ? run->rounds : 0, MIXES_ALL);
 	for (int way = MIXES_SLICING; way < MIXES_WAYS; way++)
-		if (wanted(run, mix, (enum mixes_way)way) && is_reference(mix, (enum mixes_way)way))
+		if (run->way[way] && is_reference(mix, (enum mixes_way)way))
 			add(p, (enum mixes_way)way, 0, half, MIXES_FIRST);
 	for (int way = MIXES_MPS; way < MIXES_WAYS; way++)
-		for (size_t i = 0; wanted(run, mix, (enum mixes_way)way) &&
-				   !is_reference(mix, (enum mixes_way)way) &&
+		for (size_t i = 0; run->way[way] && !is_reference(mix, (enum mixes_way)way) &&
 				   i < (gpushares((enum mixes_way)way) ? run->policies : 1);
 		     i++)
 			add(p, (enum mixes_way)way, i, run->rounds, MIXES_ALL);
 	for (int way = MIXES_WAYS - 1; way >= MIXES_SLICING; way--)
-		if (wanted(run, mix, (enum mixes_way)way) && is_reference(mix, (enum mixes_way)way))
+		if (run->way[way] && is_reference(mix, (enum mixes_way)way))
 			add(p, (enum mixes_way)way, 0, half, MIXES_LAST);
 	p->entry[0].alone = 1;
 }
