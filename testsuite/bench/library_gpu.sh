@@ -4,7 +4,7 @@
 #
 # usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed; Triton, CuPy and JAX where there are)
 #   BUILD   the build tree (make all)
-# environment: RUNS=30 of each; PARTS="alone contexts cost mps"
+# environment: RUNS=30 of each; PARTS="alone contexts cost mps" (mps-0.2: of mps only the evictions by the shim)
 # Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
 # with RUNS=100, without the 0.2 ms under MPS, which nobody has timed yet. library_bars.py OUT-FOLDER then says how much of the GPU time can leave, what variants cost, and
 # how soon they are gone.
@@ -70,10 +70,10 @@ while os.path.exists('$tmp/on'):
 	wait "$guest" || bad=1
 fi
 down
-if part mps; then
+if part mps || part mps-0.2; then
 	up Isolation=mps "MpsDir=$tmp/mps"
 	by_the_shim mps-0.2 "CUDA_MPS_PIPE_DIRECTORY=$tmp/mps"
-	for ms in 1 10; do
+	for ms in $(part mps && echo 1 10); do
 		under "$ms" "mps-$ms" "mps-$ms.json"
 	done
 	down

@@ -33,8 +33,9 @@ def rand(*shape, dtype=torch.float32):
     return torch.randn(*shape, device="cuda").to(dtype)
 
 
-def product(n, dtype, tf32=False):
+def product(n, dtype, tf32=False, turned=""):
     a, b = rand(n, n, dtype=dtype), rand(n, n, dtype=dtype)
+    a, b = a.T if "a" in turned else a, b.T if "b" in turned else b
 
     def run():
         torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -43,7 +44,13 @@ def product(n, dtype, tf32=False):
 
 
 what("cuBLAS fp32 6144")(lambda: product(6144, torch.float32))
+what("cuBLAS fp32 6144 a turned")(lambda: product(6144, torch.float32, turned="a"))
+what("cuBLAS fp32 6144 b turned")(lambda: product(6144, torch.float32, turned="b"))
 what("cuBLAS fp64 4096")(lambda: product(4096, torch.float64))
+what("cuBLAS fp64 4096 a turned")(lambda: product(4096, torch.float64, turned="a"))
+what("cuBLAS fp64 4096 b turned")(lambda: product(4096, torch.float64, turned="b"))
+what("cuBLAS complex64 4096")(lambda: product(4096, torch.complex64))
+what("cuBLAS complex128 2048")(lambda: product(2048, torch.complex128))
 what("cuBLAS tf32 8192")(lambda: product(8192, torch.float32, True))
 what("cuBLAS bf16 8192")(lambda: product(8192, torch.bfloat16))
 
@@ -61,6 +68,20 @@ def _():
     y = F.conv2d(x, w, padding=1)
     g = rand(*y.shape)
     return lambda: torch.autograd.grad(y, (x, w), g, retain_graph=True)
+
+
+@what("cuDNN convolution fp32 5 x 5")
+def _():
+    torch.backends.cudnn.allow_tf32, torch.backends.cudnn.deterministic = False, True
+    x, w = rand(32, 64, 96, 96), rand(128, 64, 5, 5)
+    return lambda: F.conv2d(x, w, padding=2)
+
+
+@what("cuDNN convolution fp32 3D")
+def _():
+    torch.backends.cudnn.allow_tf32, torch.backends.cudnn.deterministic = False, True
+    x, w = rand(8, 32, 32, 64, 64), rand(64, 32, 3, 3, 3)
+    return lambda: F.conv3d(x, w, padding=1)
 
 
 @what("attention bf16")
@@ -107,6 +128,42 @@ def _():
 def _():
     x = rand(262144, 2048)
     return lambda: F.layer_norm(x, (2048,))
+
+
+@what("cumsum 65536 x 8192")
+def _():
+    x = torch.randint(0, 9, (65536, 8192), device="cuda", dtype=torch.int32)
+    return lambda: torch.cumsum(x, 1, dtype=torch.int32)
+
+
+@what("standard deviation 2^30")
+def _():
+    x = rand(1 << 30)
+    return lambda: torch.std(x)
+
+
+@what("norm 2^30")
+def _():
+    x = rand(1 << 30)
+    return lambda: torch.linalg.vector_norm(x)
+
+
+@what("argmax 2^30")
+def _():
+    x = rand(1 << 30)
+    return lambda: torch.argmax(x)
+
+
+@what("distances 16384 x 64")
+def _():
+    x = rand(16384, 64)
+    return lambda: torch.cdist(x, x, p=1)
+
+
+@what("bicubic 64 x 16 to 1024 x 1024")
+def _():
+    x = rand(64, 16, 256, 256)
+    return lambda: F.interpolate(x, size=(1024, 1024), mode="bicubic")
 
 
 @what("tanh 2^29")
@@ -206,8 +263,35 @@ try:
             cupy.cuda.Device().synchronize()
             return f
         return run
+
+    @what("CuPy diffusion of 65536 rods")
+    def _():
+        kernel = cupy.RawKernel(r"""
+            extern "C" __global__ void rods(const float *from, float *to, int steps)
+            {
+                __shared__ float t[2][258];
+                int i = threadIdx.x + 1, at = 0;
+
+                t[0][i] = t[1][i] = from[blockIdx.x * blockDim.x + threadIdx.x];
+                if (threadIdx.x < 2)
+                    t[0][threadIdx.x * 257] = t[1][threadIdx.x * 257] = threadIdx.x;
+                for (int s = 0; s < steps; s++, at ^= 1) {
+                    __syncthreads();
+                    t[at ^ 1][i] = t[at][i] + 0.2f * (t[at][i - 1] - 2 * t[at][i] + t[at][i + 1]);
+                }
+                to[blockIdx.x * blockDim.x + threadIdx.x] = t[at][i];
+            }""", "rods")
+        n = 1 << 24
+        a, b = torch.rand(n, device="cuda"), torch.zeros(n, device="cuda")
+
+        def run():
+            torch.cuda.synchronize()
+            kernel((n // 256,), (256,), (cupy.from_dlpack(a), cupy.from_dlpack(b), cupy.int32(200)))
+            cupy.cuda.Device().synchronize()
+            return b
+        return run
 except ImportError:
-    print("no CuPy: its n-body is left out", file=sys.stderr)
+    print("no CuPy: its n-body and its diffusion are left out", file=sys.stderr)
 
 
 @what("Inductor fusion 2^28")
