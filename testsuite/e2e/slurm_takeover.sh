@@ -3,14 +3,15 @@
 # Two controllers: whichever takes over, no GPU with shares in use is given out whole, and jobs with shares are taken.
 # TAKEOVERS: so many, there and back (default 2); BOTH: both controllers killed so many times (default 1); SLOW: so many takeovers, there and
 # back, with a state directory in which each operation takes SLOW_MS (default 1, 200); LATE: so many with threads that wake up late (default 2); CSV=FILE: a line for each of them is added.
+# GRES=shard: the same with Slurm's own gres/shard, to compare.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_built gpushared .libs/slow_state.so
 SLOW_LIBRARY=$BUILD/.libs/slow_state.so # root's alone
 need_cluster
 unshare --uts --mount true 2>/dev/null || skip_all "a second host's name needs a UTS namespace of its own"
 mkdir -p "$TMP/shim" && : >"$TMP/shim/libcuda.so.1"
-TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1} SLOW=${SLOW:-1} LATE=${LATE:-2} SLOW_MS=${SLOW_MS:-200}
-start_cluster main GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
+TAKEOVERS=${TAKEOVERS:-2} BOTH=${BOTH:-1} SLOW=${SLOW:-1} LATE=${LATE:-2} SLOW_MS=${SLOW_MS:-200} GRES=${GRES:-gpushare}
+start_cluster main GRES="$GRES" GPUS=2 SHIM_DIR="$TMP/shim" DRIVER=/nonexistent/libcuda.so.1 GPU_MEMORY=1000M "SPANK_ARGS=timeout=10s" \
 	"SLURM_EXTRA=SlurmctldHost=gs-backup(127.0.0.2)
 CommunicationParameters=NoCtldInAddrAny
 DebugFlags=NO_CONF_HASH
@@ -81,9 +82,9 @@ say() { echo "$(date +%T.%3N) $*"; wrong+=1; }
 judge() { # WHICH
 	local one more
 	until_true 40 answers || { say "$1: no controller answers"; return; }
-	if ! more=$(sleeper -p high --gres=gpushare:30 2>"$TMP/refused"); then
+	if ! more=$(sleeper -p high --gres="$GRES:30" 2>"$TMP/refused"); then
 		refusals+=1
-		say "$1: gpushare:30 refused: $(head -n 1 "$TMP/refused")"
+		say "$1: $GRES:30 refused: $(head -n 1 "$TMP/refused")"
 	fi
 	if ! one=$(sleeper -p high --gres=gpu:1 2>"$TMP/refused"); then
 		refusals+=1
@@ -91,8 +92,8 @@ judge() { # WHICH
 	fi
 	until_true 30 in_service || say "$1: the node is $(t 5 sinfo -h -o '%T %E')"
 	runs_with "$1" "$one" 'gpu:1(IDX:1)'
-	runs_with "$1" "$more" 'gpushare:30(IDX:0)'
-	if ! in_state "$sharer" RUNNING || ! has_gres "$sharer" 'gpushare:40(IDX:0)'; then
+	runs_with "$1" "$more" "$GRES:30(IDX:0)"
+	if ! in_state "$sharer" RUNNING || ! has_gres "$sharer" "$GRES:40(IDX:0)"; then
 		lost+=1
 		say "$1: the sharer: $(job_field "$sharer" JobState) $(gres_of "$sharer")"
 	fi
@@ -117,7 +118,7 @@ runs_with() {
 
 backup
 check "a second controller stands by" pings backup
-shares_one() { sharer=$(sleeper --gres=gpushare:40) && reaches "$sharer" RUNNING; }
+shares_one() { sharer=$(sleeper --gres="$GRES:40") && reaches "$sharer" RUNNING; }
 wants_both() { both=$(sleeper --gres=gpu:2) && pends_for "$both" Resources; }
 check "a job has shares of GPU 0" shares_one
 check "one that wants both GPUs waits" wants_both
@@ -145,6 +146,7 @@ stands_by_again() { until_true 20 pings backup || say "round $round: the backup 
 # campaign WHAT COUNT COMMAND: so many rounds; what was wrong in them goes to $TMP/rounds, and the figures to $CSV.
 campaign() {
 	local -i bad=0 before
+	[ "$GRES" = gpushare ] || set -- "gres/$GRES: $1" "$2" "$3"
 	wrong=0 twice=0 refusals=0 lost=0 hung=0
 	for ((round = 1; round <= $2; round++)); do
 		[ $((round % 20)) != 0 ] || renew
