@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -119,8 +120,17 @@ static uint32_t sum_of(uint32_t ranks, uint32_t step)
 	return sum;
 }
 
+static double now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
 int main(int argc, char **argv)
 {
+	double longest = 0;
 	uint32_t ranks, rank, steps, sleeps = SLEEPS, sum;
 	CUdeviceptr all, mine, words, result;
 	CUfunction compute, reduce;
@@ -142,6 +152,7 @@ int main(int argc, char **argv)
 	CHECK(cuMemAlloc(&result, 4));
 	for (uint32_t step = 1; step <= steps; step++) {
 		uint32_t number = 1000 * rank + step;
+		double begin = now_ms();
 		void *of_compute[] = { &words, &sleeps };
 		void *of_reduce[] = { &all, &mine, &result, &ranks, &step, &number };
 
@@ -149,7 +160,11 @@ int main(int argc, char **argv)
 		CHECK(cuLaunchKernel(reduce, 1, 1, 1, 1, 1, 1, 0, NULL, of_reduce, NULL));
 		CHECK(cuMemcpyDtoH(&sum, result, sizeof(sum)));
 		expect(sum == sum_of(ranks, step), "a step has the sum of all ranks");
+		if (step > 1 &&
+		    now_ms() - begin > longest) /* the first one waits for the others to start */
+			longest = now_ms() - begin;
 	}
-	printf("rank %u of %u: %u steps, %s\n", rank, ranks, steps, failures ? "WRONG" : "right");
+	printf("rank %u of %u: %u steps, the longest %.0f ms, %s\n", rank, ranks, steps, longest,
+	       failures ? "WRONG" : "right");
 	return failures != 0;
 }

@@ -53,6 +53,26 @@ static void test_one_wave_goes_as_is(void **unused)
 	expect_calls("write-1 launch-original write-5");
 }
 
+/* The flags of the launch of so many blocks. */
+static uint32_t flags_of(unsigned int blocks)
+{
+	assert_int_equal(launch(FAKE_MACHINE_CODE, blocks), CUDA_SUCCESS);
+	forget_calls();
+	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
+		if (gs_page_load(page->slot[i].nt) == blocks)
+			return gs_page_load(page->slot[i].flags);
+	fail_msg("no launch of %u blocks", blocks);
+	return 0;
+}
+
+/* A kernel that leaves half of the multiprocessors to others says so, as a collective's does. */
+static void test_few_blocks_are_told(void **unused)
+{
+	(void)unused;
+	assert_true(flags_of(FAKE_SMS / 2) & GS_SLOT_FEW);
+	assert_false(flags_of(FAKE_SMS / 2 + 1) & GS_SLOT_FEW);
+}
+
 static void test_machine_code_goes_as_is(void **unused)
 {
 	(void)unused;
@@ -485,6 +505,7 @@ int main(void)
 		SHIM(test_a_context_in_use_is_not_destroyed),
 		SHIM(test_broken_ptx_goes_to_the_driver),
 		SHIM(test_proc_address_gives_wrappers),
+		SHIM(test_few_blocks_are_told),
 	};
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 

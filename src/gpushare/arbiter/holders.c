@@ -229,14 +229,16 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
 }
 
-/* Has an equal something on the GPU that is left from its turn at launching? */
+/* Has an equal something on the GPU that is left from its turn at launching, and may fill it? */
 static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	const struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t != of && !t->stopped && !t->bad.is && gs_gpu_client_compare(t, of) == 0 &&
-		    (gs_gpu_client_is_out(t) || gs_usage_has_tail(t, now)))
+		    ((gs_gpu_client_is_out(t) &&
+		      t->found.on_gpu + t->found.off_gpu > t->found.waiting) ||
+		     gs_usage_has_tail(t, now)))
 			return 1;
 	return 0;
 }
@@ -279,7 +281,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 /*
  * Since when a kernel of this client is stuck: it was told to leave and has not by the deadline.
  * Under MPS any other kernel counts as well that stays for so long while its client has lost the
- * time slice. 0: none is.
+ * time slice, unless it leaves much of the GPU to others. 0: none is.
  */
 static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
 {
@@ -288,11 +290,12 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client
 
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint64_t requested_ns = t->watch.seen[i].requested_ns;
+		uint32_t few = gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_FEW;
 
 		if (!(t->found.out[i / 64] >> i % 64 & 1) || !requested_ns ||
 		    now - requested_ns < gpu->o.evict_deadline_ns)
 			continue;
-		if ((any || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) &&
+		if (((any && !few) || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) &&
 		    (!since || requested_ns < since))
 			since = requested_ns;
 	}

@@ -48,9 +48,9 @@ void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 		t->holder_state.stays_until = now + STAYS_NS;
 	if (t->found.lasting_live)
 		t->holder_state.lasts_until = now + STAYS_NS;
-	if (t->found.staying_out && t->found.longest_ns <= UNTRACKED_NS)
+	if (t->found.staying_out > t->found.waiting && t->found.longest_ns <= UNTRACKED_NS)
 		t->holder_state.short_ns = now;
-	if (t->found.longest_ns > LONG_NS)
+	if (t->found.longest_wide_ns > LONG_NS)
 		t->holder_state.long_until = now + LONG_LASTS_NS;
 }
 
@@ -64,6 +64,16 @@ int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 {
 	return t->found.live ||
 	       (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
+}
+
+/*
+ * MPS: has the client nothing under way but kernels that wait, and leave half of the
+ * multiprocessors to others? What a collective's kernel waits for may be a kernel on another GPU
+ * whose client is held back there for the very client that would be held back for it here.
+ */
+static int leaves_room(const struct gs_gpu_client *t)
+{
+	return t->gpu->o.one_context && t->found.live && t->found.waiting == t->found.live;
 }
 
 /* Clients that have something on the GPU share it evenly: through the driver's time slices, or as
@@ -123,7 +133,7 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	struct gs_gpu_client *t, *last = NULL;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (!t->stopped && !t->bad.is && gs_usage_is_busy(t, now) &&
+		if (!t->stopped && !t->bad.is && gs_usage_is_busy(t, now) && !leaves_room(t) &&
 		    gs_gpu_client_compare(t, of) == 0 && t->holder_state.joined &&
 		    (!last || gs_usage_lead(last, t) > 0))
 			last = t;
@@ -207,8 +217,8 @@ struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_clie
 	if (!gpu->apart)
 		return NULL;
 	least = gs_usage_least(gpu, of, now);
-	if (!launcher || !gs_usage_is_busy(launcher, now) || launcher->stopped ||
-	    (least && gs_usage_lead(launcher, least) > LEAD_NS))
+	if (!launcher || !gs_usage_is_busy(launcher, now) || leaves_room(launcher) ||
+	    launcher->stopped || (least && gs_usage_lead(launcher, least) > LEAD_NS))
 		launcher = least;
 	return launcher;
 }

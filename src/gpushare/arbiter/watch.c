@@ -12,7 +12,7 @@
 
 /* One slot as it was at one instant, clamped. */
 struct snapshot {
-	uint32_t state, started, kernel, evictable, preenqueued;
+	uint32_t state, started, kernel, evictable, preenqueued, few;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t untracked_ns; /* alone time of the launches without a slot before this one */
 	uint64_t leave_ns;     /* evictable: how long it takes to leave; 0: not known */
@@ -65,6 +65,7 @@ static struct snapshot take(const struct gs_watch *w, const struct gs_slot *slot
 	s.dims = flags >> GS_SLOT_DIMS_SHIFT;
 	s.evictable = flags & GS_SLOT_EVICTABLE;
 	s.preenqueued = flags & GS_SLOT_PREENQUEUED;
+	s.few = (flags & GS_SLOT_FEW) != 0;
 	if (s.evictable)
 		s.leave_ns = gs_page_load(slot->leave_ns);
 	if (!s.evictable) {
@@ -305,6 +306,8 @@ static int leaves_soon(const struct gs_watch *w, const struct snapshot *s)
 static void count(const struct gs_watch *w, struct gs_seen *seen, const struct snapshot *s,
 		  unsigned i, struct gs_poll *polled)
 {
+	uint64_t alone_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
+
 	if (!is_out(s))
 		seen->requested_ns = 0;
 	polled->ready += s->state == GS_K_READY;
@@ -321,9 +324,13 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct s
 		polled->found.requested_ns = seen->requested_ns;
 	polled->found.staying_live += !leaves_soon(w, s);
 	polled->found.lasting_live += !leaves_within(s, EQUALS_WAIT_TIMES * w->leave_most_ns);
-	if (!s->alone_ns || s->alone_ns > polled->found.longest_ns)
-		polled->found.longest_ns = s->alone_ns ? s->alone_ns : UINT64_MAX;
+	if (alone_ns > polled->found.longest_ns)
+		polled->found.longest_ns = alone_ns;
+	if (!s->few && alone_ns > polled->found.longest_wide_ns)
+		polled->found.longest_wide_ns = alone_ns;
 	polled->found.staying_out += is_out(s) && !leaves_soon(w, s);
+	polled->found.waiting +=
+		is_out(s) && s->few && !leaves_soon(w, s) && seen->ran_ns > GS_WATCH_WAITS_NS;
 	polled->found.put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
 	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
 		polled->found.staying++;

@@ -24,6 +24,7 @@
 #define GS_WATCH_SLOT_EVENTS 5
 /* The time of a running launch is booked in portions of this size. */
 #define GS_WATCH_BOOK_NS UINT64_C(1000000)
+#define GS_WATCH_WAITS_NS UINT64_C(2000000) /* gs_found.waiting */
 
 /* The order to leave that a slot's launch was last given. */
 struct gs_leave_order {
@@ -117,8 +118,12 @@ struct gs_found {
 	 * within several times leave_most_ns */
 	uint32_t lasting_live;
 	uint32_t staying_out; /* those of staying_live that are RUNNING or TOEVICT */
+	/* those of staying_out with GS_SLOT_FEW that have been on the GPU for more than
+	 * GS_WATCH_WAITS_NS: a collective's kernel that waits for another GPU, say */
+	uint32_t waiting;
 	/* the time alone of the longest live launch; UINT64_MAX: that of one is not known */
 	uint64_t longest_ns;
+	uint64_t longest_wide_ns; /* the same, of those without GS_SLOT_FEW */
 	/* READY, but with other work of the client queued behind it: evicted, or pre-enqueued */
 	uint32_t put_back;
 	/* the earliest gs_seen.requested_ns of the launches on the GPU; 0: none */

@@ -46,7 +46,9 @@
  * moves the slot from READY to RUNNING clears the flag first.
  */
 #define GS_SLOT_PREENQUEUED 256u
-/* From this bit on: gs_slot_dims() of the launch. Bits 9 to 15 are free. */
+/* Even with a block on each, half of the GPU's multiprocessors are left to others. */
+#define GS_SLOT_FEW 512u
+/* From this bit on: gs_slot_dims() of the launch. Bits 10 to 15 are free. */
 #define GS_SLOT_DIMS_SHIFT 16
 
 /* One launch of one kernel (EffiSha, section 6.1). */

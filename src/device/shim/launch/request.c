@@ -283,6 +283,12 @@ static void note(const struct shim_session *s, struct shim_launch *l, const stru
 	shim_facts_launch(s, l->kernel->code, l->nt, l->at_once, takes_ns);
 }
 
+/* Of a graph nobody knows the blocks. */
+static uint32_t few(const struct shim_request *r, const struct shim_context *c)
+{
+	return !r->graph && 2 * shim_request_tasks(r) <= (uint64_t)c->sms ? GS_SLOT_FEW : 0;
+}
+
 void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct shim_context *c,
 			  struct shim_kernel *k, const struct shim_request *r)
 {
@@ -319,7 +325,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	/* Write the flags first, since that clears GS_SLOT_TIMED. */
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
-			      dims << GS_SLOT_DIMS_SHIFT);
+			      few(r, c) | dims << GS_SLOT_DIMS_SHIFT);
 	shim_own_priority_say(s->page, l->index, r->priority);
 	gs_page_store(l->slot->kernel, k->code->number);
 	gs_page_store(l->slot->nt, l->nt);
