@@ -46,13 +46,15 @@ static void wake_in(struct gs_checkpoint *t, uint64_t ns)
 	evtimer_add(t->timer, &tv);
 }
 
+/* What is next is for the loop: an allocation without programs is moved at once, so that any number
+ * of them, each chosen within the last one's end, would fill the stack. */
 static void idle(struct gs_checkpoint *t)
 {
 	t->phase = GS_TAKE_IDLE;
 	t->alloc = NULL;
 	t->process = NULL;
 	gs_state_save(t->d);
-	gs_memory_step(t->d);
+	gs_memory_step_soon(t->d);
 }
 
 static void start_checkpointer(struct gs_checkpoint *t, const char *verb,

@@ -347,6 +347,13 @@ void gs_memory_step(struct gs_daemon *d)
 	}
 }
 
+void gs_memory_step_soon(struct gs_daemon *d)
+{
+	static const struct timeval soon = { 0, 0 };
+
+	evtimer_add(d->memory, &soon);
+}
+
 static void on_time(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;

@@ -40,6 +40,8 @@ void gs_memory_timer_fini(struct gs_daemon *d);
 /* Admits the allocations whose time has come, welcomes their programs, and sets the timer for the
  * next time. */
 void gs_memory_step(struct gs_daemon *d);
+/* Has the event loop do that when it comes to it. */
+void gs_memory_step_soon(struct gs_daemon *d);
 
 /*
  * A program has sent HELLO, but its step is not admitted: sends WAIT, and calls `begin` once there

@@ -45,7 +45,6 @@ static void wait_reason(const struct gs_alloc *a, int admission, char *buf, size
 int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int page,
 		   gs_memory_begin *begin)
 {
-	static const struct timeval soon = { 0, 0 };
 	struct gs_memory_waiter *w = calloc(1, sizeof(*w));
 	char why[256];
 	struct gs_msg msg;
@@ -58,7 +57,7 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 	w->since_ns = gs_clock_ns();
 	conn->waiter = w;
 	gs_connection_watch_process(conn);
-	evtimer_add(conn->d->memory, &soon); /* it may also have waited too long */
+	gs_memory_step_soon(conn->d); /* it may also have waited too long */
 	gs_msg_init(&msg, GS_MSG_WAIT, hello->header.tag);
 	msg.wait.bytes = conn->step->alloc->bytes;
 	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
