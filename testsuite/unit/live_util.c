@@ -148,3 +148,28 @@ void live_ask_again(int sock, enum gs_msg_type type, enum gs_query what)
 		msg.query.what = what;
 	live_send(sock, &msg, -1);
 }
+
+void live_ask_for_ever(const struct live *l, int reads)
+{
+	int sock[100];
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	for (int i = 0; i < 100; i++)
+		sock[i] = live_connect(l);
+	for (;;)
+		for (int i = 0; i < 100; i++) {
+			char answer[4096];
+
+			while (reads && recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
+				;
+			for (int j = 0; j < 32; j++)
+				if (send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
+					 MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+				    errno == EPIPE) {
+					/* closed, as its answers were not read in time */
+					close(sock[i]);
+					sock[i] = live_connect(l);
+				}
+		}
+}

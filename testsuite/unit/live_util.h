@@ -38,6 +38,9 @@ int live_announce(const struct live *l, uint32_t *job);
 /* A QUERY or HISTORY on a connection of its own, which it returns, or on one that is there. */
 int live_ask(const struct live *l, enum gs_msg_type type, enum gs_query what);
 void live_ask_again(int sock, enum gs_msg_type type, enum gs_query what);
+/* Asks on many connections until somebody ends it; it reads the answers, or its connections are
+ * closed. */
+void live_ask_for_ever(const struct live *l, int reads);
 
 /* TORUN -> RUNNING, started. */
 void live_run_slot(struct gs_page *page, unsigned i);

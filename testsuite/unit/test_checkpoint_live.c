@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A real gpushared that takes memory back, with a script in place of gpushare-mem. */
+/* A real gpushared that takes memory back, with a script in place of gpushare-mem: many steps at
+ * once, and clients whose memory is on the host while other things happen. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
 #include "live_util.h"
 
 #define MIB UINT64_C(1048576)
@@ -84,10 +86,51 @@ static void test_any_number_of_steps_leaves(void **state)
 	end(l);
 }
 
+/* While the client's memory is on the host nothing of it is read, however others ask. */
+static void test_floods_close_nobody_whose_memory_is_on_the_host(void **state)
+{
+	struct live *l = *state;
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	uint32_t low, high;
+	struct gs_page *page;
+	struct gs_msg msg;
+	int own, sock, other;
+	pid_t pid;
+
+	begin(l, "exit 0");
+	own = live_local(l, 20, 600 * MIB, "low", &low);
+	sock = live_hello(l, low, &page, NULL);
+	live_alloc(sock, 100 * MIB);
+	other = live_local(l, 20, 600 * MIB, "high", &high);
+	live_await_log(l, " MiB are on the host");
+	/* What one of its threads says that does not wait. */
+	gs_msg_init(&msg, GS_MSG_KERNEL, 0);
+	snprintf(msg.kernel.name, sizeof(msg.kernel.name), "kernel");
+	live_send(sock, &msg, -1);
+	pid = live_fork_user();
+	if (pid == 0)
+		live_ask_for_ever(l, 1);
+	while (!live_logged(l, "ask for more than a fifth") && gs_clock_ns() < until)
+		usleep(10000);
+	if (!live_logged(l, "ask for more than a fifth"))
+		print_message("the machine is too busy for a flood\n");
+	usleep(200000); /* those that ask too much are read again, and again not */
+	kill(pid, SIGKILL);
+	assert_true(live_has_failed(pid));
+	close(other);
+	live_await_log(l, "its memory is back");
+	live_alloc(sock, MIB);
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+	end(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_any_number_of_steps_leaves),
+		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

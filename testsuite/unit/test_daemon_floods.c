@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real gpushared and users who want too much of it: time, log, memory, answers. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,7 +8,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,32 +22,6 @@
 /* What waits_who_asks() is told about who asks. */
 #define HAS_STEP 1
 #define READS 2 /* and reads its answers; otherwise its connections are closed */
-
-/* Ask on many connections until somebody ends it. */
-static void ask_for_ever(const struct live *l, int reads)
-{
-	int sock[100];
-	struct gs_msg msg;
-
-	gs_msg_init(&msg, GS_MSG_WHERE, 1);
-	for (int i = 0; i < 100; i++)
-		sock[i] = live_connect(l);
-	for (;;)
-		for (int i = 0; i < 100; i++) {
-			char answer[4096];
-
-			while (reads && recv(sock[i], answer, sizeof(answer), MSG_DONTWAIT) > 0)
-				;
-			for (int j = 0; j < 32; j++)
-				if (send(sock[i], &msg, sizeof(msg.header) + msg.header.length,
-					 MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
-				    errno == EPIPE) {
-					/* closed, as its answers were not read in time */
-					close(sock[i]);
-					sock[i] = live_connect(l);
-				}
-		}
-}
 
 /* How long the daemon's event loop, its first thread, has been on a processor, ns. */
 static uint64_t loop_ns(const struct live *l)
@@ -77,7 +49,7 @@ static void waits_who_asks(const struct live *l, int who, const char *logged, co
 	if (pid == 0) {
 		if (who & HAS_STEP)
 			live_local(l, 20, UINT64_C(1) << 20, "low", &(uint32_t) { 0 });
-		ask_for_ever(l, who & READS);
+		live_ask_for_ever(l, who & READS);
 	}
 	while ((!live_logged(l, logged) || !live_logged(l, besides)) &&
 	       gs_clock_ns() - begun < 60 * GS_NS_PER_S) {
