@@ -191,8 +191,7 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	LIST_FOREACH (conn, &d->conns, link) {
-		/* A client whose memory is on the host is not read until it is back. */
-		if (event_pending(conn->readable, EV_READ, NULL) || (conn->page && !conn->client))
+		if (event_pending(conn->readable, EV_READ, NULL) || gs_connection_is_parked(conn))
 			continue;
 		if (gs_user_is_over(gs_user_who_pays(conn)) || event_add(conn->readable, NULL) < 0)
 			read_later(conn);
@@ -359,8 +358,8 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* Messages that it sent before are still handled, but only so many: a child that has the
-	 * socket may send for ever. */
-	for (int i = 0; i < LAST_MESSAGES && rc == 0; i++)
+	 * socket may send for ever. None of one that is off the arbiter, as they are for that. */
+	for (int i = 0; i < LAST_MESSAGES && rc == 0 && !gs_connection_is_parked(conn); i++)
 		rc = handle_one(conn, 1);
 	if (rc != CLOSED)
 		gs_connection_close(conn);
@@ -429,6 +428,11 @@ unsigned gs_connections_count(const struct gs_daemon *d)
 	LIST_FOREACH (conn, &d->conns, link)
 		n++;
 	return n;
+}
+
+int gs_connection_is_parked(const struct gs_connection *conn)
+{
+	return conn->page && !conn->client;
 }
 
 int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg)

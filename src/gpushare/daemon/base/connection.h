@@ -116,6 +116,10 @@ void gs_connections_on_gone(gs_connection_listener *listener);
  * is logged. */
 int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg);
 
+/* Is it a client whose memory is on the host, or on its way back? It keeps its page, but it is off
+ * the arbiter (clients.h), and nothing is read from it until it returns. */
+int gs_connection_is_parked(const struct gs_connection *conn);
+
 /* Sends these bytes, which the connection takes over and frees, as TEXT messages; the rest is sent
  * as the peer reads. -1: close the connection. */
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size);
