@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,11 +127,75 @@ static void test_floods_close_nobody_whose_memory_is_on_the_host(void **state)
 	end(l);
 }
 
+/* A client of that job with so much memory, which is a process of its own. */
+static pid_t start_client(const struct live *l, uint32_t job, uint64_t bytes)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct gs_page *page;
+		int sock = live_hello(l, job, &page, NULL);
+
+		if (live_alloc(sock, bytes).granted && write(ready[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	return pid;
+}
+
+/* The first process has left and ends; the second cannot leave, so the step keeps its memory. */
+static void test_who_ends_on_the_host_leaves_its_memory_to_its_step(void **state)
+{
+	struct live *l = *state;
+	uint32_t low, high;
+	struct gs_page *page;
+	char path[96];
+	int own, sock, other;
+	pid_t pid;
+	FILE *f;
+
+	begin(l, "[ $1 = checkpoint ] || exit 0\n"
+		 "mkdir first 2>/dev/null && exit 0\n"
+		 "until [ -e go ]; do sleep 0.01; done\n"
+		 "exit 1");
+	own = live_local(l, 20, 600 * MIB, "low", &low);
+	sock = live_hello(l, low, &page, NULL);
+	live_alloc(sock, 100 * MIB);
+	pid = start_client(l, low, 300 * MIB); /* the last one that came goes first */
+	other = live_local(l, 20, 600 * MIB, "high", &high);
+	live_await_log(l, ": its memory is on the host: ");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	live_serves(l); /* whoever is asked now has seen its end */
+	snprintf(path, sizeof(path), "%s/go", l->dir);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+	live_await_log(l, "goes on with its memory");
+	assert_true(live_alloc(sock, 450 * MIB).granted);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/first", l->dir);
+	rmdir(path);
+	gs_page_unmap(page);
+	close(sock);
+	close(other);
+	close(own);
+	end(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_any_number_of_steps_leaves),
 		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
+		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

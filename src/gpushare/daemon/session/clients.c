@@ -239,6 +239,9 @@ void gs_client_gone(struct gs_connection *conn)
 			       "%s: ends with kernels on gpu %u: MPS's other clients "
 			       "may fail",
 			       conn->who, conn->device->index);
+	}
+	/* Until all of its step have left, the ledger has what one holds that is parked, too. */
+	if (conn->page) {
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
 		gs_user_log(gs_user_who_pays(conn), "%s: gone", conn->who);
 	}
