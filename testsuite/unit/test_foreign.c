@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -179,11 +181,62 @@ static void test_who_holds_up_closing_holds_up_nobody_who_brings_a_page(void **u
 		close(pipes[--npipe]);
 }
 
+/* How long each child takes before it looks, us. */
+static useconds_t child_us;
+
+static void child_is_slow(void)
+{
+	if (child_us)
+		usleep(child_us);
+}
+
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* Looks at a page, for which the process that looks takes so long, while a signal comes every
+ * millisecond. */
+static int is_page_in(useconds_t us)
+{
+	const struct sigaction caught = { .sa_handler = on_alarm },
+			       ignored = { .sa_handler = SIG_IGN };
+	const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct gs_page *page;
+	struct gs_error err;
+	int file = gs_page_create(&page, GS_PAGE_SIZE, &err), sock, is;
+
+	assert_true(file >= 0);
+	sock = a_connection(file);
+	assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	child_us = us;
+	is = gs_foreign_is_page(sock);
+	child_us = 0;
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &ignored, NULL), 0);
+	gs_page_unmap(page);
+	close(file);
+	close(sock);
+	return is;
+}
+
+/* A reload is one (SIGHUP). They neither refuse a page nor prolong the wait for who does not say.
+ */
+static void test_signals_change_nothing_of_the_verdict(void **unused)
+{
+	(void)unused;
+	assert_int_equal(pthread_atfork(NULL, NULL, child_is_slow), 0);
+	assert_true(is_page_in(50000));
+	assert_false(is_page_in(3000000));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_looking_at_a_page_is_counted),
 		cmocka_unit_test(test_what_is_not_there_is_not_taken_for_harmless),
+		cmocka_unit_test(test_signals_change_nothing_of_the_verdict),
 		cmocka_unit_test(test_connections_are_closed_where_no_descriptor_is_left),
 		cmocka_unit_test(test_who_holds_up_closing_holds_up_nobody_who_brings_a_page),
 	};

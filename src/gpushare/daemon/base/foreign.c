@@ -174,9 +174,30 @@ static int begin_child(int ends[2], size_t most)
 	return 0;
 }
 
+/* What the child says; 0, too, if it says nothing in time, however many signals come meanwhile. */
+static char verdict_from(int from)
+{
+	uint64_t until = gs_clock_ns() + VERDICT_MS * GS_NS_PER_MS;
+	struct pollfd p = { .fd = from, .events = POLLIN };
+	char verdict;
+	ssize_t n;
+	int rc;
+
+	do {
+		uint64_t now = gs_clock_ns();
+
+		rc = poll(&p, 1, now < until ? (int)((until - now) / GS_NS_PER_MS) + 1 : 0);
+	} while (rc < 0 && errno == EINTR);
+	if (rc != 1)
+		return 0;
+	do
+		n = read(from, &verdict, 1);
+	while (n < 0 && errno == EINTR);
+	return n == 1 ? verdict : 0;
+}
+
 int gs_foreign_is_page(int sock)
 {
-	struct pollfd p = { .events = POLLIN };
 	char verdict = 0;
 	uint64_t begun, took;
 	int ends[2], rc = begin_child(ends, CHILDREN_MAX);
@@ -193,10 +214,8 @@ int gs_foreign_is_page(int sock)
 		return 0;
 	}
 	close(ends[1]);
-	p.fd = ends[0];
 	begun = gs_clock_ns();
-	if (poll(&p, 1, VERDICT_MS) != 1 || read(ends[0], &verdict, 1) != 1)
-		verdict = 0;
+	verdict = verdict_from(ends[0]);
 	took = gs_clock_ns() - begun;
 	close(ends[0]);
 	gs_foreign_keep_spares();
