@@ -3,9 +3,12 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/memory/memory.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -53,7 +56,13 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 		return -1;
 	w->hello = *hello;
 	w->begin = begin;
-	w->page = page >= 0 ? dup(page) : -1;
+	w->page = page >= 0 ? fcntl(page, F_DUPFD_CLOEXEC, 0) : -1;
+	if (w->page < 0 && page >= 0) {
+		gs_connection_refuse(conn, hello->header.tag, GS_REFUSED_BAD_REQUEST,
+				     "cannot keep the page: %s", strerror(errno));
+		free(w);
+		return -1;
+	}
 	w->since_ns = gs_clock_ns();
 	conn->waiter = w;
 	gs_connection_watch_process(conn);
