@@ -4,12 +4,29 @@
 #include "gpushare/daemon/base/child.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* The daemon has no more (server.c). */
+#define DESCRIPTORS_MOST 65536
+
+void gs_child_close(int first, int last)
+{
+	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
+		return;
+	for (int fd = first; fd <= last && fd < DESCRIPTORS_MOST; fd++)
+		close(fd);
+}
 
 /* In the child: closes all descriptors but the socket. */
 static void only_socket(int sock)
@@ -19,9 +36,7 @@ static void only_socket(int sock)
 	for (int fd = 0; null >= 0 && fd < 3; fd++)
 		dup2(null, fd); /* the child reports errors in its answers */
 	dup2(sock, 3);
-	for (int fd = 4; fd < 65536; fd++)
-		if (close(fd) < 0 && fd > 4096)
-			break;
+	gs_child_close(4, INT_MAX);
 }
 
 void gs_child_default_signals(void)

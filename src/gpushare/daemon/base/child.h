@@ -14,6 +14,10 @@
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
+/* In a forked child: closes all descriptors from the first to the last, with whatever gaps. Before
+ * Linux 5.9 each is tried, of those that the daemon may have. */
+void gs_child_close(int first, int last);
+
 /* In a forked child: the signals that the daemon handles do again what they do by default, and none
  * is blocked. */
 void gs_child_default_signals(void);

@@ -11,18 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "gpushare/daemon/base/child.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/users.h"
 #include "gpushare/proto/page.h"
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /* So many sockets wait at most for the next sweep. */
 #define BATCH 64
@@ -103,24 +99,16 @@ static pid_t *place(size_t most)
 
 /* ---- in a child: only what may be called after fork() of a process with threads */
 
-static void close_between(int first, int last)
-{
-	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
-		return;
-	for (int fd = first; fd <= last && fd < 65536; fd++)
-		close(fd);
-}
-
 /* Whatever holds this process up must not hold the daemon's lock and sockets.  kept ascends. */
 static void keep_only(const int *kept, size_t n)
 {
 	int from = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		close_between(from, kept[i] - 1);
+		gs_child_close(from, kept[i] - 1);
 		from = kept[i] + 1;
 	}
-	close_between(from, INT_MAX);
+	gs_child_close(from, INT_MAX);
 }
 
 /* One descriptor alone, and one that may be a page: no file system of a user's has seals. */

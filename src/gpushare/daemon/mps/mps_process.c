@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -135,7 +135,7 @@ static void exec_daemon(const struct gs_daemon *d, const struct gs_mps_place *pl
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(out, STDERR_FILENO);
-	syscall(SYS_close_range, 3U, ~0U, 0U);
+	gs_child_close(3, INT_MAX);
 	set_environment(d, place);
 	/*
 	 * Without -M a server is of one user: for another user's client the control
