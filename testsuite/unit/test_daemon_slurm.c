@@ -22,6 +22,7 @@
 #include "common/clock.h"
 #include "gpushare/config/config.h"
 #include "gpushare/daemon/slurm/slurm_report.h"
+#include "unreadable.h"
 
 enum { WRITTEN = 1, REFUSED, HANGS, DIES, AWAY, KILLED, NOT_KILLED, SUSPENDED, RUNNING, UNKNOWN };
 
@@ -291,6 +292,22 @@ static void test_a_dead_helper_is_replaced(void **state)
 		assert_true(++i < TRIES);
 }
 
+/* Its reports would be taken for sent, and it for hung. */
+static void test_a_helper_that_cannot_be_read_is_none(void **state)
+{
+	(void)state;
+	assert_true(gs_slurm_report_send(d.slurm, DIES, "gpushare: x"));
+	until_told(1);
+	usleep(60000);
+	unreadable = 1;
+	assert_int_equal(gs_slurm_report_send(d.slurm, WRITTEN, "gpushare: x"), 0);
+	unreadable = 0;
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	usleep(60000);
+	assert_true(gs_slurm_report_send(d.slurm, WRITTEN, "gpushare: x"));
+	until_told(2);
+}
+
 /* Nobody waits for slurmctld to come back, but what it has not heard it is told then. */
 static void test_it_is_sent_again_when_slurmctld_is_back(void **state)
 {
@@ -344,6 +361,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_hung_helper_keeps_nobody_waiting, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_dead_helper_is_replaced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_helper_that_cannot_be_read_is_none, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asks, setup, teardown),

@@ -150,8 +150,10 @@ static int start_helper(struct gs_history *h)
 	if (setsockopt(h->sock, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(h->sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	h->readable = gs_event_new(h->d->base, h->sock, EV_READ | EV_PERSIST, on_answer, h);
-	event_add(h->readable, NULL);
-	return 0;
+	if (h->readable && event_add(h->readable, NULL) == 0)
+		return 0;
+	stop_helper(h, 0); /* its answers, and its end, would never be read */
+	return -1;
 }
 
 #ifdef HAVE_SQLITE

@@ -176,8 +176,10 @@ static int start_helper(struct gs_slurm_report *r)
 	if (r->sock < 0)
 		return -1;
 	r->readable = gs_event_new(r->d->base, r->sock, EV_READ | EV_PERSIST, on_answer, r);
-	event_add(r->readable, NULL);
-	return 0;
+	if (r->readable && event_add(r->readable, NULL) == 0)
+		return 0;
+	stop_helper(r, 0); /* its answers, and its end, would never be read */
+	return -1;
 }
 
 static void own_name(const struct gs_slurm_report *r, char *name, size_t size)
