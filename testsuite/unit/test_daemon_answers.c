@@ -143,7 +143,7 @@ static void test_the_history_is_asked_a_little_at_a_time(void **state)
 	unlink(path);
 }
 
-/* The daemon's only child so far. */
+/* The daemon's only child so far; 0: it has none. */
 static pid_t history_helper(const struct live *l)
 {
 	char path[64];
@@ -153,7 +153,8 @@ static pid_t history_helper(const struct live *l)
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)l->pid, (int)l->pid);
 	f = fopen(path, "r");
 	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%d", &pid), 1);
+	if (fscanf(f, "%d", &pid) != 1)
+		pid = 0;
 	fclose(f);
 	return pid;
 }
@@ -170,6 +171,7 @@ static void test_one_who_is_many_users_leaves_the_history_to_others(void **state
 		skip();
 	begin_with_history(l, path, sizeof(path));
 	helper = history_helper(l);
+	assert_true(helper > 0);
 	assert_int_equal(kill(helper, SIGSTOP), 0);
 	for (uid_t uid = LIVE_MANY_FIRST; uid < LIVE_MANY_FIRST + 40; uid++) {
 		assert_int_equal(seteuid(uid), 0);
@@ -197,6 +199,7 @@ static void test_a_connection_has_one_question_at_a_time(void **state)
 
 	begin_with_history(l, path, sizeof(path));
 	helper = history_helper(l);
+	assert_true(helper > 0);
 	for (int i = 0; i < 2; i++)
 		live_announce(l, &(uint32_t) { 0 });
 	assert_int_equal(kill(helper, SIGSTOP), 0);
@@ -208,6 +211,61 @@ static void test_a_connection_has_one_question_at_a_time(void **state)
 	assert_int_equal(kill(helper, SIGCONT), 0);
 	live_serves(l);
 	live_stop(l, SIGTERM);
+	unlink(path);
+}
+
+/* Somebody asks the history, which does not answer, on the connection that owns a step. */
+static int ask_as_owner(const struct live *l, pid_t helper)
+{
+	int own, before = live_ask(l, GS_MSG_HISTORY, 0);
+	struct gs_msg msg;
+	uint32_t job;
+
+	live_expect(before, &msg, GS_MSG_TEXT, NULL); /* the file is made, and no journal is left */
+	close(before);
+	own = live_local(l, 20, UINT64_C(600) << 20, "low", &job);
+	assert_true(helper > 0);
+	assert_int_equal(kill(helper, SIGSTOP), 0);
+	live_ask_again(own, GS_MSG_HISTORY, 0);
+	live_serves(l); /* and has heard it */
+	return own;
+}
+
+/* Each question is given up, and with it the connection and its step, which goes to no history. */
+static void test_a_reload_ends_the_history_under_a_question(void **state)
+{
+	struct live *l = *state;
+	char path[128];
+	int own;
+
+	begin_with_history(l, path, sizeof(path));
+	sleep(6); /* another helper may be started from then on */
+	own = ask_as_owner(l, history_helper(l));
+	live_configure(l, "");
+	assert_int_equal(kill(l->pid, SIGHUP), 0);
+	live_await_log(l, "reloaded");
+	live_expect_closed(own);
+	live_serves(l);
+	assert_int_equal(history_helper(l), 0);
+	assert_int_equal(live_stop(l, SIGTERM), 0);
+	unlink(path);
+}
+
+/* The step of the one who asks leaves its memory to another one, though all is being ended. */
+static void test_gpushared_ends_under_a_question(void **state)
+{
+	struct live *l = *state;
+	char path[128];
+	int own, waits;
+	uint32_t job;
+
+	begin_with_history(l, path, sizeof(path));
+	own = ask_as_owner(l, history_helper(l));
+	waits = live_local(l, 20, UINT64_C(600) << 20, "low", &job);
+	assert_int_equal(live_stop(l, SIGTERM), 0);
+	assert_int_equal(live_logged(l, ": over: "), 1);
+	live_expect_closed(own);
+	live_expect_closed(waits);
 	unlink(path);
 }
 #endif
@@ -222,6 +280,8 @@ int main(void)
 		LIVE(test_the_history_is_asked_a_little_at_a_time),
 		LIVE(test_one_who_is_many_users_leaves_the_history_to_others),
 		LIVE(test_a_connection_has_one_question_at_a_time),
+		LIVE(test_a_reload_ends_the_history_under_a_question),
+		LIVE(test_gpushared_ends_under_a_question),
 #endif
 	};
 
