@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Isolation=mps: what gpushared does with MPS, and when one of its processes ends. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -110,6 +112,60 @@ static void test_started_again(void **state)
 			"MPS's log/server.log: [ 2026 ] Server encountered a ? fatal exception"),
 		1);
 	assert_int_equal(live_logged(&r->l, "MPS's log/server.log: an earlier line"), 11);
+}
+
+/* A thread of gpushared beside its first one: it is there, but nobody can watch its end. */
+static int unwatchable(const struct mps_rig *r)
+{
+	char path[64];
+	struct dirent *e;
+	int tid = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)r->l.pid);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((e = readdir(dir)))
+		if (atoi(e->d_name) > 0 && atoi(e->d_name) != r->l.pid)
+			tid = atoi(e->d_name);
+	closedir(dir);
+	assert_true(tid > 0);
+	return tid;
+}
+
+/* MPS names a server that cannot be watched: gpushared goes on asking until it names another. */
+static void test_what_cannot_be_watched_is_no_server(void **state)
+{
+	struct mps_rig *r = *state;
+	char path[160];
+	pid_t server;
+
+	live_start(&r->l);
+	server = mps_pid_of(r, "servers");
+	mps_tell(r, "servers", unwatchable(r));
+	assert_int_equal(kill(server, SIGKILL), 0);
+	mps_await_lines(r->l.log, "cannot watch MPS's server", 1);
+	snprintf(path, sizeof(path), "%s/servers", r->dir);
+	assert_int_equal(unlink(path), 0);
+	mps_await_lines(r->l.log, "pipes in", 2);
+	assert_int_not_equal(mps_pid_of(r, "servers"), server);
+}
+
+/* gpushared has no descriptor left when the control daemon must be started again. */
+static void test_an_unwatched_control_daemon_is_none(void **state)
+{
+	struct mps_rig *r = *state;
+	struct rlimit before, none;
+
+	live_start(&r->l);
+	assert_int_equal(prlimit(r->l.pid, RLIMIT_NOFILE, NULL, &before), 0);
+	none = (struct rlimit) { 0, before.rlim_max };
+	assert_int_equal(prlimit(r->l.pid, RLIMIT_NOFILE, &none, NULL), 0);
+	assert_int_equal(kill(mps_pid_of(r, "control.pid"), SIGKILL), 0);
+	mps_await_lines(r->l.log, "cannot watch MPS's control daemon", 1);
+	assert_int_equal(prlimit(r->l.pid, RLIMIT_NOFILE, &before, NULL), 0);
+	mps_await_lines(r->record, "start_server ", 2);
+	mps_await_lines(r->l.log, "pipes in", 2);
 }
 
 static void test_deaf_one_is_killed(void **state)
@@ -292,6 +348,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_started_and_ended),
 		LIVE(test_started_again),
+		LIVE(test_what_cannot_be_watched_is_no_server),
+		LIVE(test_an_unwatched_control_daemon_is_none),
 		LIVE(test_old_driver),
 		LIVE(test_deaf_one_is_killed),
 		LIVE(test_goes_on_for_registered_steps),

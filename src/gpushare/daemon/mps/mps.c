@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/base/child.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/mps/mps_control.h"
@@ -62,13 +63,24 @@ static void forget(struct watched *w)
 	*w = (struct watched) { .fd = -1 };
 }
 
+/* -1, with errno: it has ended (ESRCH), or cannot be watched. It counts as none then: its end would
+ * not be noticed, and nothing would ever be started in its place. */
 static int watch(struct gs_mps *m, struct watched *w, pid_t pid, event_callback_fn ended)
 {
+	int error;
+
 	forget(w);
 	w->pid = pid;
 	w->fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec by itself */
-	w->ended = w->fd >= 0 ? gs_event_new(m->d->base, w->fd, EV_READ, ended, m) : NULL;
-	return w->ended && event_add(w->ended, NULL) == 0 ? 0 : -1;
+	if (w->fd >= 0) {
+		w->ended = gs_event_new(m->d->base, w->fd, EV_READ, ended, m);
+		if (w->ended && event_add(w->ended, NULL) == 0)
+			return 0;
+	}
+	error = errno;
+	forget(w);
+	errno = error;
+	return -1;
 }
 
 static void later(struct gs_mps *m)
@@ -123,7 +135,9 @@ static int have_server(struct gs_mps *m, pid_t server, struct gs_error *err)
 	struct stat st;
 
 	if (watch(m, &m->server, server, on_server_ended) < 0)
-		return gs_fail(err, "MPS's server %d has ended at once", (int)server);
+		return errno == ESRCH ?
+			       gs_fail(err, "MPS's server %d has ended at once", (int)server) :
+			       gs_fail_errno(err, "cannot watch MPS's server %d", (int)server);
 	m->up_ns = gs_clock_ns();
 	gs_log(GS_LOG_INFO, "MPS: control daemon %d, server %d, pipes in %s", (int)m->control.pid,
 	       (int)server, m->place.dir);
@@ -143,9 +157,12 @@ static int start_control(struct gs_mps *m, struct gs_error *err)
 
 	if (pid < 0)
 		return -1;
-	if (watch(m, &m->control, pid, on_control_ended) < 0)
-		return gs_fail_errno(err, "cannot watch MPS's control daemon");
-	return 0;
+	if (watch(m, &m->control, pid, on_control_ended) == 0)
+		return 0;
+	gs_fail_errno(err, "cannot watch MPS's control daemon");
+	gs_child_kill(pid); /* the next one takes its place */
+	gs_mps_record_remove(&m->place);
+	return -1;
 }
 
 /* A helper's answer: a server is up, or why not. */
@@ -219,6 +236,8 @@ static int bring_up(struct gs_mps *m, struct gs_error *err)
 
 	if (pid > 0 && watch(m, &m->control, pid, on_control_ended) == 0)
 		gs_log(GS_LOG_INFO, "MPS's control daemon %d is known from before", (int)pid);
+	else if (pid > 0 && errno != ESRCH) /* it serves steps that go on */
+		return gs_fail_errno(err, "cannot watch MPS's control daemon %d", (int)pid);
 	else if (start_control(m, err) < 0)
 		return -1;
 	server = gs_mps_server_up(&m->place, m->control.pid, START_MS, err);
