@@ -231,6 +231,31 @@ static void who_goes_finds_its_barrier_open(void **state)
 	all_leave(low, high);
 }
 
+/* So many that the arbiter does not decide about all: whom it leaves out must not stay behind a
+ * barrier that it had closed before. */
+static void a_crowd_leaves_nobody_behind_a_barrier(void **state)
+{
+	struct client *crowd[100];
+
+	(void)state;
+	begin_two(GS_COPY_POLICY_PRIORITY, 10);
+	copy(low, 0, UP, 100, GS_COPY_BEGUN);
+	copy(high, 0, UP, 100, GS_COPY_BEGUN);
+	grant(1 * MS);
+	assert_int_equal(is_open(low, UP), 0);
+	for (size_t i = 0; i < 100; i++) {
+		crowd[i] = join(3 + i, 1);
+		copy(crowd[i], 0, UP, 1, GS_COPY_ENQUEUED);
+	}
+	for (int ms = 0; ms < 30; ms++)
+		grant(1 * MS);
+	assert_int_equal(rule(low, UP), GS_COPY_CUT);
+	assert_int_equal(is_open(low, UP), 1);
+	for (size_t i = 0; i < 100; i++)
+		leave(crowd[i]);
+	all_leave(low, high);
+}
+
 /* CopyPolicy= becomes no while jobs run. */
 static void a_policy_that_ends(void **state)
 {
@@ -262,6 +287,7 @@ int main(void)
 		cmocka_unit_test(a_copy_that_goes_nowhere_holds_nobody),
 		cmocka_unit_test(a_page_that_lies),
 		cmocka_unit_test(who_goes_finds_its_barrier_open),
+		cmocka_unit_test(a_crowd_leaves_nobody_behind_a_barrier),
 		cmocka_unit_test(a_policy_that_ends),
 	};
 

@@ -125,8 +125,14 @@ static void decide(struct gs_gpu *gpu, int way, uint64_t now)
 	size_t n = 0;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
-		if (n == COPIERS_MAX || !is_copying(t, way, now))
+		if (!is_copying(t, way, now))
 			continue;
+		if (n == COPIERS_MAX) {
+			/* it may have been closed while they were fewer, and nobody would open it
+			 */
+			t->copies.copier[way].closed = 0;
+			continue;
+		}
 		t->copies.copier[way].rank = rank(t);
 		t->copies.copier[way].shares = t->p.shares ? t->p.shares : 1;
 		copier[n++] = &t->copies.copier[way];
