@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -377,6 +378,91 @@ static void connecting_sets_the_limits(void **state)
 	rmdir(dir);
 }
 
+/* A program's timer: many times within the limit. After TICKS_MOST the test has failed, and it
+ * stops so that the call ends at last. */
+#define TICK_MS 20
+#define LIMIT_MS 200
+#define TICKS_MOST (5000 / TICK_MS)
+static volatile sig_atomic_t ticks;
+
+static void on_tick(int signal)
+{
+	static const struct itimerval never;
+
+	(void)signal;
+	if (++ticks == TICKS_MOST)
+		setitimer(ITIMER_REAL, &never, NULL);
+}
+
+/* The call that is made between these ended by its limit: no sooner, and not after all ticks. */
+static uint64_t begin_ticks(void)
+{
+	static const struct itimerval often = { { 0, TICK_MS * 1000 }, { 0, TICK_MS * 1000 } };
+	struct sigaction action = { .sa_handler = on_tick, .sa_flags = SA_RESTART };
+
+	ticks = 0;
+	assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	return gs_clock_ns();
+}
+
+static void end_ticks(uint64_t began)
+{
+	static const struct itimerval never;
+	uint64_t took = gs_clock_ns() - began;
+
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_in_range(ticks, 1, TICKS_MOST - 1);
+	assert_true(took >= LIMIT_MS * GS_NS_PER_MS / 2);
+}
+
+static void a_limit_holds_among_signals(void **state)
+{
+	int *pair = *state, rc;
+	struct gs_msg msg;
+	uint64_t began;
+
+	assert_int_equal(gs_msg_limit(pair[0], LIMIT_MS * GS_NS_PER_MS, NULL), 0);
+	began = begin_ticks();
+	rc = gs_msg_recv(pair[0], &msg, GS_FROM_DAEMON, NULL, NULL);
+	assert_true(rc == -1 && errno == EAGAIN);
+	end_ticks(began);
+
+	gs_msg_init(&msg, GS_MSG_REGISTER, 1);
+	while (send(pair[0], &msg, sizeof(msg.header) + msg.header.length, MSG_DONTWAIT) > 0)
+		continue;
+	began = begin_ticks();
+	rc = gs_msg_send(pair[0], &msg, -1);
+	assert_true(rc == -1 && errno == EAGAIN);
+	end_ticks(began);
+}
+
+/* The daemon is there and accepts nobody yet: a signal does not make it absent. */
+static void connecting_waits_among_signals(void **state)
+{
+	char dir[] = "/tmp/gs_msg_XXXXXX", path[64];
+	struct gs_error err = { "" };
+	int server, before, sock;
+	uint64_t began;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/sock", dir);
+	server = listen_at(path);
+	assert_int_equal(listen(server, 0), 0);
+	before = gs_msg_connect(path, GS_NS_PER_S, &err);
+	assert_true(before >= 0);
+	began = begin_ticks();
+	sock = gs_msg_connect(path, LIMIT_MS * GS_NS_PER_MS, &err);
+	assert_int_equal(sock, -1);
+	end_ticks(began);
+	assert_non_null(strstr(err.text, "it hangs, or is stopped"));
+	close(before);
+	close(server);
+	unlink(path);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -390,6 +476,8 @@ int main(void)
 		cmocka_unit_test(fixed_strings),
 		cmocka_unit_test(nobody_to_connect_to),
 		cmocka_unit_test(connecting_sets_the_limits),
+		cmocka_unit_test_setup_teardown(a_limit_holds_among_signals, setup, teardown),
+		cmocka_unit_test(connecting_waits_among_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,38 @@ int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err)
 	return 0;
 }
 
+/*
+ * After a call on the socket that began at `since` was interrupted: may it be made again? Each time
+ * it is made its whole limit begins anew, so that with a program's timer it would never be over.
+ */
+static int may_go_on(int sock, int option, uint64_t since)
+{
+	struct timeval limit = { 0 };
+	socklen_t size = sizeof(limit);
+	uint64_t ns;
+
+	if (errno != EINTR)
+		return 0;
+	getsockopt(sock, SOL_SOCKET, option, &limit, &size);
+	ns = (uint64_t)limit.tv_sec * GS_NS_PER_S + (uint64_t)limit.tv_usec * GS_NS_PER_US;
+	if (!ns || gs_clock_ns() - since < ns)
+		return 1;
+	errno = EAGAIN;
+	return 0;
+}
+
+/* 0, or -1 with errno. */
+static int connect_to(int sock, const struct sockaddr_un *address, socklen_t size)
+{
+	uint64_t since = gs_clock_ns();
+	int rc;
+
+	do
+		rc = connect(sock, (const struct sockaddr *)address, size);
+	while (rc < 0 && may_go_on(sock, SO_SNDTIMEO, since));
+	return rc;
+}
+
 unsigned gs_msg_abstract(struct sockaddr_un *address, const char *path)
 {
 	size_t length = strlen(path);
@@ -148,7 +180,7 @@ static int connect_abstract(int sock, const char *path, struct gs_error *err)
 	socklen_t size = gs_msg_abstract(&address, path);
 	int before = errno;
 
-	if (!size || connect(sock, (struct sockaddr *)&address, size) < 0) {
+	if (!size || connect_to(sock, &address, size) < 0) {
 		errno = before;
 		if (before == EAGAIN)
 			return gs_fail(err,
@@ -176,7 +208,7 @@ int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err)
 		return gs_fail_errno(err, "cannot make a socket for %s", path);
 	if (gs_msg_limit(sock, timeout_ns, err) < 0)
 		goto fail;
-	if (connect(sock, (struct sockaddr *)&address, sizeof(address)) == 0)
+	if (connect_to(sock, &address, sizeof(address)) == 0)
 		return sock;
 	if (connect_abstract(sock, path, err) == 0)
 		return sock;
@@ -196,6 +228,7 @@ int gs_msg_send(int sock, const struct gs_msg *msg, int fd)
 		.iov_len = sizeof(msg->header) + msg->header.length,
 	};
 	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1 };
+	uint64_t since = gs_clock_ns();
 	ssize_t n;
 
 	if (fd >= 0) {
@@ -211,7 +244,7 @@ int gs_msg_send(int sock, const struct gs_msg *msg, int fd)
 	}
 	do
 		n = sendmsg(sock, &mh, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && may_go_on(sock, SO_SNDTIMEO, since));
 	return n < 0 ? -1 : 0;
 }
 
@@ -251,6 +284,7 @@ int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction, i
 			     .msg_iovlen = 1,
 			     .msg_control = control.space,
 			     .msg_controllen = sizeof(control.space) };
+	uint64_t since = gs_clock_ns();
 	int passed;
 	ssize_t n;
 
@@ -258,7 +292,7 @@ int gs_msg_recv(int sock, struct gs_msg *msg, enum gs_msg_direction direction, i
 		*fd = -1;
 	do
 		n = recvmsg(sock, &mh, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	while (n < 0 && may_go_on(sock, SO_RCVTIMEO, since));
 	if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return gs_fail(err, "no answer in time");
 	if (n < 0)

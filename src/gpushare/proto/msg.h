@@ -199,7 +199,7 @@ int gs_msg_connect(const char *path, uint64_t timeout_ns, struct gs_error *err);
 
 /*
  * From now on a send or a receive on sock fails with EAGAIN after timeout_ns, which is rounded up
- * to microseconds; 0: no limit. Returns 0 or -1.
+ * to microseconds, or after twice that where signals interrupt it; 0: no limit. Returns 0 or -1.
  */
 int gs_msg_limit(int sock, uint64_t timeout_ns, struct gs_error *err);
 
