@@ -126,11 +126,19 @@ int shim_charge(struct shim_session *s, uint64_t bytes)
 
 void shim_uncharge(struct shim_session *s, uint64_t bytes)
 {
+	int connected = s->connected;
+
 	if (!bytes)
 		return;
+	/* A HELLO that is being answered may have told the daemon of these bytes: wait until it is
+	 * known who counts them. */
+	if (!connected)
+		pthread_mutex_lock(&s->requesting);
 	if (s->connected)
 		atomic_fetch_add(&s->page->lease, bytes);
 	atomic_fetch_sub(&s->used, bytes);
+	if (!connected)
+		pthread_mutex_unlock(&s->requesting);
 }
 
 /* ---- charges by key ------------------------------------------------------------ */
