@@ -154,10 +154,52 @@ static void test_freed_while_the_daemon_answers(void **unused)
 	stop_listening();
 }
 
+/* The daemon welcomes it and has its calls counted, but its agent cannot be started. */
+static int gets_no_thread(void)
+{
+	enum shim_fn fn = SHIM_FN_cuMemAlloc_v2;
+	pthread_attr_t attr;
+	CUdeviceptr p;
+
+	shim_slot[fn] = shim_counted_slot(fn, shim_slot[fn]);
+	pthread_attr_init(&attr);
+	if (pthread_attr_setstacksize(&attr, (size_t)1 << 46) != 0 ||
+	    pthread_setattr_default_np(&attr) != 0)
+		return 1;
+	for (int i = 0; i < 3; i++)
+		if (cuMemAlloc_v2(&p, BYTES) != CUDA_SUCCESS)
+			return 2;
+	return shim_session_peek() ? 3 : 0;
+}
+
+/* It runs unmanaged, and counts its calls nowhere. */
+static void test_a_session_that_fails_after_the_welcome(void **unused)
+{
+	struct gs_page *page_of = NULL;
+	struct gs_error err = { "" };
+	int page_fd = gs_page_create(&page_of, GS_PAGE_SIZE, &err), sock;
+	struct gs_msg msg;
+	pid_t pid;
+
+	(void)unused;
+	assert_true(page_fd >= 0);
+	gs_page_store(page_of->calls.wanted, 1);
+	listen_now();
+	pid = start(gets_no_thread);
+	sock = accept_hello(&msg, NULL);
+	welcome(sock, msg.header.tag, page_fd);
+	assert_int_equal(outcome(pid), 0);
+	gs_page_unmap(page_of);
+	close(page_fd);
+	close(sock);
+	stop_listening();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_freed_while_the_daemon_answers),
+		cmocka_unit_test(test_a_session_that_fails_after_the_welcome),
 	};
 	int failures;
 

@@ -75,7 +75,7 @@ void gs_client_destroy(struct gs_client *c)
 	free(c);
 }
 
-void gs_client_forked(struct gs_client *c)
+void gs_client_leave(struct gs_client *c)
 {
 	if (c->sock >= 0)
 		close(c->sock);

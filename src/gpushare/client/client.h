@@ -40,9 +40,10 @@ struct gs_client_grant {
 	uint32_t one_context; /* 1: all clients of the GPU share one context (MPS) */
 };
 
-/* In a forked child: closes the copies of the parent's descriptors, which would make the daemon
- * believe that the parent is alive. Do nothing else with the client there. */
-void gs_client_forked(struct gs_client *client);
+/* Closes the descriptors and leaves the rest, the page included, as it is; do nothing else with the
+ * client afterwards. In a forked child the copies of the parent's would make the daemon believe
+ * that the parent is alive. */
+void gs_client_leave(struct gs_client *client);
 
 /* Makes a client without a connection and a page; the caller destroys it. NULL: no memory. */
 struct gs_client *gs_client_create(const struct gs_client_options *options);

@@ -44,7 +44,7 @@ static void forget_in_child(void)
 	struct shim_session *s = atomic_load(&shim_session_made);
 
 	if (s)
-		gs_client_forked(s->client);
+		gs_client_leave(s->client);
 	atomic_store(&shim_session_made, NULL);
 	atomic_store(&shim_session_none, 0);
 	pthread_mutex_init(&making, NULL);
@@ -195,7 +195,9 @@ static struct shim_session *make(const char *socket, struct shim_force_plan forc
 	return s;
 fail:
 	shim_notice("this program runs unmanaged: %s", err.text);
-	gs_client_destroy(s->client);
+	/* The page stays: driver calls are counted in it from the WELCOME on (base/counted.h). */
+	if (s->client)
+		gs_client_leave(s->client);
 	free(s);
 	return NULL;
 }
