@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 
 #include "gpushare/client/client.h"
 
+static _Atomic int asked, may_answer; /* of is_late() */
 static char folder[] = "/tmp/test_client.XXXXXX", path[64];
 
 struct answer {
@@ -66,21 +68,28 @@ static unsigned open_descriptors(void)
 	return n;
 }
 
+static int listen_at_path(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_int_equal(gs_msg_str(address.sun_path, sizeof(address.sun_path), path), 0);
+	assert_int_equal(bind(sock, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(sock, 1), 0);
+	return sock;
+}
+
 /* Returns what the client said to these answers; whatever comes along, no descriptor is left. */
 static int connected(const struct answer *answer)
 {
 	const struct gs_client_options options = { .socket = path, .program = "test" };
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct daemon d = { .answer = answer };
 	unsigned before = open_descriptors();
 	struct gs_client *client;
 	pthread_t thread;
 	int rc;
 
-	d.listens = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(gs_msg_str(address.sun_path, sizeof(address.sun_path), path), 0);
-	assert_int_equal(bind(d.listens, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(listen(d.listens, 1), 0);
+	d.listens = listen_at_path();
 	assert_int_equal(pthread_create(&thread, NULL, answers, &d), 0);
 	client = gs_client_create(&options);
 	rc = gs_client_connect(client, 0, 20000, NULL, NULL);
@@ -108,9 +117,80 @@ static void test_no_descriptor_is_left(void **state)
 	assert_int_equal(connected(no_page), -1);
 }
 
+/* Answers an ALLOC only once another thread has been told to end, and another one at once. */
+static void *is_late(void *arg)
+{
+	const struct daemon *d = arg;
+	int sock = accept(d->listens, NULL, NULL), fd;
+	struct gs_page *page;
+	struct gs_msg msg;
+
+	if (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, NULL) != 1)
+		abort();
+	fd = gs_page_create(&page, GS_PAGE_SIZE, NULL);
+	gs_msg_init(&msg, GS_MSG_WELCOME, 1);
+	if (fd < 0 || gs_msg_send(sock, &msg, fd) < 0)
+		abort();
+	while (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, NULL) == 1) {
+		uint32_t tag = msg.header.tag;
+
+		atomic_fetch_add(&asked, 1);
+		while (!atomic_load(&may_answer))
+			usleep(1000);
+		gs_msg_init(&msg, GS_MSG_ALLOCATED, tag);
+		msg.allocated.granted = 1;
+		if (gs_msg_send(sock, &msg, -1) < 0)
+			abort();
+	}
+	gs_page_unmap(page);
+	close(fd);
+	close(sock);
+	return NULL;
+}
+
+static void *asks(void *client)
+{
+	gs_client_alloc(client, 1, NULL, NULL);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* pthread_cancel() while its question is under way: others can ask after it. */
+static void test_a_thread_that_is_cancelled(void **state)
+{
+	const struct gs_client_options options = { .socket = path, .program = "test" };
+	struct daemon d;
+	struct gs_client *client = gs_client_create(&options);
+	pthread_t daemon, thread;
+	void *result;
+
+	(void)state;
+	d.listens = listen_at_path();
+	assert_int_equal(pthread_create(&daemon, NULL, is_late, &d), 0);
+	assert_int_equal(gs_client_connect(client, 0, 20000, NULL, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, asks, client), 0);
+	while (!atomic_load(&asked))
+		usleep(1000);
+	assert_int_equal(pthread_cancel(thread), 0);
+	usleep(100 * 1000);
+	atomic_store(&may_answer, 1);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, PTHREAD_CANCELED);
+	alarm(20);
+	assert_int_equal(gs_client_alloc(client, 1, NULL, NULL), 1);
+	alarm(0);
+	gs_client_destroy(client);
+	pthread_join(daemon, NULL);
+	close(d.listens);
+	unlink(path);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_no_descriptor_is_left) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_descriptor_is_left),
+		cmocka_unit_test(test_a_thread_that_is_cancelled),
+	};
 	int rc;
 
 	if (!mkdtemp(folder))

@@ -195,11 +195,66 @@ static void test_a_session_that_fails_after_the_welcome(void **unused)
 	stop_listening();
 }
 
+static void *allocates(void *unused)
+{
+	CUdeviceptr p;
+
+	cuMemAlloc_v2(&p, BYTES);
+	return unused;
+}
+
+/* One thread is cancelled while it waits for the WELCOME; the others want one as well. */
+static int cancels_who_waits(void)
+{
+	pthread_t thread;
+	CUdeviceptr p;
+
+	if (pthread_create(&thread, NULL, allocates, NULL) != 0)
+		return 1;
+	await_go(turn[1]);
+	if (pthread_cancel(thread) != 0)
+		return 2;
+	return cuMemAlloc_v2(&p, BYTES) != CUDA_SUCCESS;
+}
+
+static void test_who_waits_is_cancelled(void **unused)
+{
+	struct gs_page *page_of = NULL;
+	struct gs_error err = { "" };
+	int page_fd = gs_page_create(&page_of, GS_PAGE_SIZE, &err), sock;
+	struct gs_msg msg;
+	pid_t pid;
+
+	(void)unused;
+	assert_true(page_fd >= 0);
+	listen_now();
+	pid = start(cancels_who_waits);
+	sock = accept_hello(&msg, NULL);
+	say_go(turn[0]);
+	usleep(LATE_US);
+	welcome(sock, msg.header.tag, page_fd);
+	while (gs_msg_recv(sock, &msg, GS_TO_DAEMON, NULL, &err) == 1) {
+		uint32_t tag = msg.header.tag;
+
+		if (msg.header.type != GS_MSG_ALLOC)
+			continue;
+		gs_msg_init(&msg, GS_MSG_ALLOCATED, tag);
+		msg.allocated.granted = 1;
+		gs_msg_send(sock, &msg, -1); /* it may have ended */
+	}
+	assert_int_equal(outcome(pid), 0);
+	gs_page_unmap(page_of);
+	close(page_fd);
+	close(sock);
+	stop_listening();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_freed_while_the_daemon_answers),
 		cmocka_unit_test(test_a_session_that_fails_after_the_welcome),
+		cmocka_unit_test(test_who_waits_is_cancelled),
 	};
 	int failures;
 

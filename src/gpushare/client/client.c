@@ -250,13 +250,29 @@ int gs_client_alive(struct gs_client *c)
 	return poll(&p, 1, 0) <= 0 || !(p.revents & (POLLHUP | POLLRDHUP | POLLERR | POLLNVAL));
 }
 
+/* A thread that is cancelled meanwhile ends later: with the lock it would take the daemon from all
+ * others. */
+static int begin_request(struct gs_client *c)
+{
+	int cancels;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
+	pthread_mutex_lock(&c->request);
+	return cancels;
+}
+
+static void end_request(struct gs_client *c, int cancels)
+{
+	pthread_mutex_unlock(&c->request);
+	pthread_setcancelstate(cancels, NULL);
+}
+
 /* Send a question and read until its answer comes.  1, or -1: no daemon. */
 static int request(struct gs_client *c, struct gs_msg *msg)
 {
+	int ok = -1, cancels = begin_request(c);
 	uint32_t tag;
-	int ok = -1;
 
-	pthread_mutex_lock(&c->request);
 	tag = msg->header.tag = ++c->tag ? c->tag : ++c->tag;
 	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) == 0) {
 		do
@@ -267,7 +283,7 @@ static int request(struct gs_client *c, struct gs_msg *msg)
 			ok = -1;
 		}
 	}
-	pthread_mutex_unlock(&c->request);
+	end_request(c, cancels);
 	return ok;
 }
 
@@ -289,10 +305,11 @@ int gs_client_alloc(struct gs_client *c, uint64_t bytes, uint64_t *used, uint64_
 static void tell(struct gs_client *c, const struct gs_msg *msg)
 {
 	/* Under the lock, so that connect cannot close the descriptor meanwhile. */
-	pthread_mutex_lock(&c->request);
+	int cancels = begin_request(c);
+
 	if (c->sock >= 0 && gs_msg_send(c->sock, msg, -1) < 0)
 		lost(c);
-	pthread_mutex_unlock(&c->request);
+	end_request(c, cancels);
 }
 
 void gs_client_kernel(struct gs_client *c, uint32_t number, uint32_t transform, uint32_t reason,

@@ -216,9 +216,12 @@ struct shim_session *shim_session(void)
 	struct shim_session *s = shim_session_peek();
 	const char *socket;
 	struct shim_force_plan force = { 0 };
+	int cancels;
 
 	if (s || shim_session_is_none())
 		return s;
+	/* Who is cancelled while it waits for the daemon must not leave with the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	pthread_mutex_lock(&making);
 	s = atomic_load(&shim_session_made);
 	if (!s && !shim_session_none) {
@@ -242,5 +245,6 @@ struct shim_session *shim_session(void)
 		shim_session_none = !s;
 	}
 	pthread_mutex_unlock(&making);
+	pthread_setcancelstate(cancels, NULL);
 	return s;
 }
