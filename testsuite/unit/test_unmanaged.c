@@ -259,6 +259,40 @@ static void unshared_gpus_are_left_out(void **state)
 	end();
 }
 
+/* NVML lists this process on two shared GPUs, of which it is a client of one. */
+static void clients_of_one_gpu_on_another(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	json_t *status, *row;
+	struct gs_msg msg;
+	uint32_t job;
+	int own, other, sock;
+
+	setenv("FAKE_NVML_COUNT", "2", 1);
+	begin(l, "Gpu=1 Memory=1000M\n");
+	own = live_local(l, 40, 0, "low", &job);
+	sock = live_hello(l, job, &page, NULL);
+	other = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_LOCAL, 1);
+	msg.local.shares = 40;
+	msg.local.gpu = 1;
+	live_send(other, &msg, -1);
+	live_expect(other, &msg, GS_MSG_REGISTERED, NULL);
+	nvml_lists(getpid(), 0, 0);
+	status = await_row(l, getpid());
+	row = row_of(status, getpid());
+	assert_int_equal(integer(row, "gpu"), 1);
+	assert_int_equal(json_array_size(json_object_get(status, "unmanaged")), 1);
+	json_decref(status);
+	gs_page_unmap(page);
+	close(sock);
+	close(other);
+	close(own);
+	unsetenv("FAKE_NVML_COUNT");
+	end();
+}
+
 static void killed_if_it_is_a_jobs(void **state)
 {
 	struct live *l = *state;
@@ -284,8 +318,11 @@ static void killed_if_it_is_a_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(strangers_are_seen),      LIVE(names_hide_nobody),
-		LIVE(names_steer_no_terminal), LIVE(unshared_gpus_are_left_out),
+		LIVE(strangers_are_seen),
+		LIVE(names_hide_nobody),
+		LIVE(names_steer_no_terminal),
+		LIVE(unshared_gpus_are_left_out),
+		LIVE(clients_of_one_gpu_on_another),
 		LIVE(killed_if_it_is_a_jobs),
 	};
 

@@ -80,12 +80,13 @@ static int describe(struct gs_daemon *d, const struct gs_nvml_use *use, struct g
 	return 0;
 }
 
-static int is_client(const struct gs_daemon *d, pid_t pid)
+/* Of that GPU: on another one it is past gpushare as any other process is. */
+static int is_client(const struct gs_daemon *d, const struct gs_nvml_use *use)
 {
 	const struct gs_connection *conn;
 
 	LIST_FOREACH (conn, &d->conns, link)
-		if (conn->pid == pid && conn->step)
+		if (conn->pid == use->pid && conn->step && conn->step->info.gpu == use->gpu)
 			return 1;
 	return 0;
 }
@@ -202,7 +203,7 @@ int gs_unmanaged_update(struct gs_unmanaged_list *list, struct gs_daemon *d,
 		struct gs_unmanaged *p = &list->process[list->n];
 		const struct gs_unmanaged *was;
 
-		if (!is_shared(d, use->gpu) || is_client(d, use->pid) || describe(d, use, p) < 0 ||
+		if (!is_shared(d, use->gpu) || is_client(d, use) || describe(d, use, p) < 0 ||
 		    is_ours(p))
 			continue;
 		was = known(&before, p);
