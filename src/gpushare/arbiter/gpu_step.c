@@ -160,7 +160,7 @@ static int is_active(const struct gs_gpu_client *t, uint64_t now)
  * them.
  */
 static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
-				    uint64_t now)
+				    const struct gs_gpu_client *active, uint64_t now)
 {
 	enum gs_contended is = GS_CONTENDED_NOT;
 	const struct gs_gpu_client *other;
@@ -168,10 +168,10 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 
 	if (t->p.force_ns)
 		return GS_CONTENDED;
-	LIST_FOREACH (other, &gpu->clients, link) {
+	for (other = active; other; other = other->pauses.next_active) {
 		int urgency;
 
-		if (other == t || !is_active(other, now))
+		if (other == t)
 			continue;
 		urgency = gs_gpu_client_compare(other, t);
 		if (t == gpu->holder && waits(other) && (urgency >= 0 || !gpu->o.leave_most_ns) &&
@@ -213,14 +213,15 @@ static int is_frequent(const struct gs_gpu_client *t, uint64_t now)
 	return !t->stopped && !t->bad.is && gs_gpu_client_used_within(t, RARE_NS, now);
 }
 
-static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
+static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
+			      const struct gs_gpu_client *active, uint64_t now)
 {
 	const struct gs_gpu_client *other;
 	uint64_t longest = 0, ns;
 
 	if (!gpu->o.leave_most_ns || gpu->o.one_context || t->p.force_ns)
 		return 0;
-	LIST_FOREACH (other, &gpu->clients, link)
+	for (other = active; other; other = other->pauses.next_active)
 		if (other != t && is_frequent(other, now) && gs_gpu_client_compare(other, t) > 0 &&
 		    gs_gpu_task_length(other, now) > longest)
 			longest = gs_gpu_task_length(other, now);
@@ -239,7 +240,8 @@ static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_clie
  */
 static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_gpu_client *t, *one = NULL;
+	struct gs_gpu_client *t, *one = NULL, *first = NULL;
+	const struct gs_present present = gs_holders_present(gpu);
 	const struct gs_gpu_client *there = gpu->leaving                           ? gpu->leaving :
 					    gpu->holder && gpu->holder->found.live ? gpu->holder :
 										     NULL;
@@ -247,26 +249,31 @@ static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		clients++;
-		active += is_active(t, now) != 0;
+		if (is_active(t, now)) {
+			active++;
+			t->pauses.next_active = first;
+			first = t;
+		}
 		if (gs_gpu_client_uses(t, now)) {
 			one = t;
 			users++;
 		}
 	}
 	LIST_FOREACH (t, &gpu->clients, link) {
-		/* Of a thousand clients most are idle, and to look at all for each takes long. */
+		/* Of a thousand clients most are idle, and to look at all for each takes long: only
+		 * active ones are looked at. */
 		int others = active > (is_active(t, now) ? 1u : 0u) || t->p.force_ns;
 
 		if (gpu->o.leave_most_ns || t == gpu->holder)
 			gs_page_tell(t->p.page->contended,
-				     others ? contention(gpu, t, now) : GS_CONTENDED_NOT);
+				     others ? contention(gpu, t, first, now) : GS_CONTENDED_NOT);
 		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
 		gs_page_tell(t->p.page->only,
 			     clients == 1 && !t->p.force_ns && !t->p.period.deadline_ns);
 		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
-		gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+		gs_page_tell(t->p.page->beside, gs_holders_beside(t, &present));
 		gs_page_tell(t->p.page->priorities.leave_most_us,
-			     others ? leave_most_us(gpu, t, now) : 0);
+			     others ? leave_most_us(gpu, t, first, now) : 0);
 	}
 }
 

@@ -41,7 +41,7 @@ void gs_handover_give(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	t->slice.since = gpu->start.since = now;
 	gpu->start.beside = 0;
 	t->slice.idle_since = 0;
-	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+	gs_holders_tell_beside(t);
 	gs_gpu_client_grant(t, 1);
 	gs_page_doorbell_for(t->p.page, gs_gpu_client_schedule(t));
 }

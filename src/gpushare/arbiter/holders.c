@@ -63,17 +63,42 @@ int gs_holders_share(const struct gs_gpu *gpu)
 	return gpu->holder && gpu->holder->holder_state.barred;
 }
 
-enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
+static int is_present(const struct gs_gpu_client *t)
 {
-	const struct gs_gpu_client *other;
+	return t != t->gpu->leaving &&
+	       (gs_gpu_client_is_out(t) || (gs_gpu_is_holder(t) && t->found.live));
+}
 
-	LIST_FOREACH (other, &gpu->clients, link)
-		if (gs_gpu_has_beside(gpu) && other != t && other != gpu->leaving &&
-		    (gs_gpu_client_is_out(other) ||
-		     (gs_gpu_is_holder(other) && other->found.live)) &&
-		    (other != gpu->holder || gs_holders_is_beside(t)))
-			return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
+struct gs_present gs_holders_present(const struct gs_gpu *gpu)
+{
+	struct gs_present present = { 0 };
+	const struct gs_gpu_client *t;
+
+	if (!gs_gpu_has_beside(gpu))
+		return present;
+	LIST_FOREACH (t, &gpu->clients, link)
+		if (t == gpu->holder)
+			present.holder = is_present(t) != 0;
+		else
+			present.others += is_present(t) != 0;
+	return present;
+}
+
+enum gs_beside gs_holders_beside(const struct gs_gpu_client *t, const struct gs_present *present)
+{
+	const struct gs_gpu *gpu = t->gpu;
+	unsigned own = t != gpu->holder && present->others && is_present(t);
+
+	if (present->others > own || (present->holder && gs_holders_is_beside(t)))
+		return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
+}
+
+void gs_holders_tell_beside(struct gs_gpu_client *t)
+{
+	struct gs_present present = gs_holders_present(t->gpu);
+
+	gs_page_tell(t->p.page->beside, gs_holders_beside(t, &present));
 }
 
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
@@ -93,7 +118,7 @@ struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 	return worst;
 }
 
-static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void grant(struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 0, now);
 	gs_gpu_client_wait_over(t, now);
@@ -101,7 +126,7 @@ static void grant(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 	t->slice.since = now;
 	t->holder_state.told_ns = 0;
 	t->slice.idle_since = 0;
-	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+	gs_holders_tell_beside(t);
 	if (!t->holder_state.barred)
 		gs_gpu_client_grant(t, 1);
 	gs_gpu_client_go(t);
@@ -256,7 +281,7 @@ static void block_holder(struct gs_gpu *gpu, struct gs_gpu_client *least,
 	if (!gs_holders_is_beside(next)) {
 		next->holder_state.barred = launcher && are_others_out(gpu, next, now);
 		next->holder_state.barred_ns = now;
-		grant(gpu, next, now);
+		grant(next, now);
 	}
 	gs_holders_swap(gpu, next, now);
 }
@@ -273,7 +298,7 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 	t->holder_state.barred = 0;
 	if (!gs_gpu_client_has_slice(t))
 		return;
-	gs_page_tell(t->p.page->beside, gs_holders_beside(gpu, t));
+	gs_holders_tell_beside(t);
 	gs_gpu_client_grant(t, 1);
 	gs_gpu_client_go(t);
 }
@@ -288,6 +313,8 @@ static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client
 	int any = gpu->o.one_context && !gs_gpu_is_holder(t);
 	uint64_t since = 0;
 
+	if (!t->found.on_gpu && !t->found.off_gpu)
+		return 0;
 	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
 		uint64_t requested_ns = t->watch.seen[i].requested_ns;
 		uint32_t few = gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_FEW;
@@ -372,7 +399,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 		may = of && gs_gpu_has_beside(gpu) && may_launch(t, of, together, now) &&
 		      !(gs_gpu_client_compare(t, of) == 0 && waits(gpu, t, least, launcher, now));
 		if (may && !gs_holders_is_beside(t))
-			grant(gpu, t, now);
+			grant(t, now);
 		else if (!may && gs_holders_is_beside(t))
 			revoke(t, now);
 		else if (!may && gs_gpu_has_beside(gpu))

@@ -40,9 +40,18 @@ int gs_holders_is_beside(const struct gs_gpu_client *client);
 /* Has any client the time slice beside the holder, or is the holder barred? */
 int gs_holders_share(const struct gs_gpu *gpu);
 
+/* Whose kernels may be on the GPU beside others': the holder's (1), and how many other clients'. */
+struct gs_present {
+	unsigned holder, others;
+};
+struct gs_present gs_holders_present(const struct gs_gpu *gpu);
+
 /* May kernels of others be on the GPU at the same time as this client's? The value for
  * gs_page.beside. */
-enum gs_beside gs_holders_beside(const struct gs_gpu *gpu, const struct gs_gpu_client *client);
+enum gs_beside gs_holders_beside(const struct gs_gpu_client *client,
+				 const struct gs_present *present);
+/* Writes that to the client's page. */
+void gs_holders_tell_beside(struct gs_gpu_client *client);
 
 /* Makes `next`, which has the time slice beside the holder and is its equal, the holder. The old
  * holder keeps a time slice beside it. */
