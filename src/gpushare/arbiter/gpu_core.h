@@ -56,7 +56,8 @@ struct gs_pauses {
 	uint64_t gap_ns, gap_before_ns;
 	uint64_t task_since_ns; /* since when it is a task of the scheduler, if it is one */
 	uint64_t task_mean_ns;  /* how long its latest tasks were on average; 0: not known */
-	struct gs_gpu_client *next_active; /* of those that a step has found active; gpu_step.c */
+	/* of those that a step has found active; contention.c */
+	const struct gs_gpu_client *next_active;
 };
 
 /* What holders.c and usage.c know of a client; all zero at first. */

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/contention.h"
 #include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/force.h"
 #include "gpushare/arbiter/gpu.h"
@@ -142,141 +143,6 @@ static void poll_all(struct gs_gpu *gpu, uint64_t now)
 	gs_gpu_task_check_idle(gpu, now);
 }
 
-static int waits(const struct gs_gpu_client *t)
-{
-	return t->task && !gs_gpu_client_has_slice(t);
-}
-
-/* Whom the others must reckon with. */
-static int is_active(const struct gs_gpu_client *t, uint64_t now)
-{
-	return waits(t) || gs_gpu_client_uses(t, now);
-}
-
-/*
- * What the page says of contention by others. A client should queue only few kernels that cannot
- * leave in two cases: a more urgent client may come at any moment, or all clients' kernels run
- * beside each other on the multiprocessors (MPS), where a client that has queued more gets more of
- * them.
- */
-static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
-				    const struct gs_gpu_client *active, uint64_t now)
-{
-	enum gs_contended is = GS_CONTENDED_NOT;
-	const struct gs_gpu_client *other;
-	int queue = 0;
-
-	if (t->p.force_ns)
-		return GS_CONTENDED;
-	for (other = active; other; other = other->pauses.next_active) {
-		int urgency;
-
-		if (other == t)
-			continue;
-		urgency = gs_gpu_client_compare(other, t);
-		if (t == gpu->holder && waits(other) && (urgency >= 0 || !gpu->o.leave_most_ns) &&
-		    !other->holder_state.held)
-			return GS_CONTENDED;
-		queue |= gpu->o.leave_most_ns && (urgency > 0 || gpu->o.one_context) &&
-			 gs_gpu_client_uses(other, now);
-		/*
-		 * The end of this client's kernels must be seen. If the other client's kernels are
-		 * evicted for this one, it must be seen at once, so every launch needs a slot. If
-		 * they stay beside it, markers would only slow this client down, and the other one
-		 * uses its pauses anyway.
-		 */
-		if ((t == gpu->holder && waits(other)) ||
-		    (gpu->o.leave_most_ns && urgency < 0 && gs_gpu_client_uses(other, now))) {
-			if (!gs_holders_cannot_leave(other, now))
-				is = GS_CONTENDED_TRACKED;
-			else if (is == GS_CONTENDED_NOT)
-				is = GS_CONTENDED_SPARSE;
-		}
-	}
-	return queue ? GS_CONTENDED_QUEUE : is;
-}
-
-/*
- * A kernel that takes longer than this to leave should go out as written, us; 0: any may be
- * preemptible. While a kernel leaves, the driver's time slices go on, so leaving pays only beside
- * tasks that are several times as long. Beside shorter ones it costs the less urgent client more
- * than it brings the other (doc/policies.md); beside rare ones that matters little. Under MPS there
- * are no time slices.
- */
-#define LEAVE_PARTS 12
-#define LEAVE_STEP_NS (100 * GS_NS_PER_US)
-#define RARE_NS (250 * GS_NS_PER_MS)
-
-/* Does the client use the GPU often? */
-static int is_frequent(const struct gs_gpu_client *t, uint64_t now)
-{
-	return !t->stopped && !t->bad.is && gs_gpu_client_used_within(t, RARE_NS, now);
-}
-
-static uint64_t leave_most_us(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
-			      const struct gs_gpu_client *active, uint64_t now)
-{
-	const struct gs_gpu_client *other;
-	uint64_t longest = 0, ns;
-
-	if (!gpu->o.leave_most_ns || gpu->o.one_context || t->p.force_ns)
-		return 0;
-	for (other = active; other; other = other->pauses.next_active)
-		if (other != t && is_frequent(other, now) && gs_gpu_client_compare(other, t) > 0 &&
-		    gs_gpu_task_length(other, now) > longest)
-			longest = gs_gpu_task_length(other, now);
-	if (!longest)
-		return 0;
-	ns = longest / LEAVE_PARTS;
-	/* in steps, so that it seldom changes */
-	ns -= ns % LEAVE_STEP_NS;
-	return (ns > gpu->o.leave_most_ns ? ns : gpu->o.leave_most_ns) / GS_NS_PER_US;
-}
-
-/*
- * Tells every client about the others. A client that used the GPU lately will want it again. So a
- * kernel that is launched now should be able to leave quickly, and claims its block-tasks in
- * smaller portions; likewise a kernel that is to be evicted for another client.
- */
-static void tell_contention(const struct gs_gpu *gpu, uint64_t now)
-{
-	struct gs_gpu_client *t, *one = NULL, *first = NULL;
-	const struct gs_present present = gs_holders_present(gpu);
-	const struct gs_gpu_client *there = gpu->leaving                           ? gpu->leaving :
-					    gpu->holder && gpu->holder->found.live ? gpu->holder :
-										     NULL;
-	unsigned users = 0, clients = 0, active = 0;
-
-	LIST_FOREACH (t, &gpu->clients, link) {
-		clients++;
-		if (is_active(t, now)) {
-			active++;
-			t->pauses.next_active = first;
-			first = t;
-		}
-		if (gs_gpu_client_uses(t, now)) {
-			one = t;
-			users++;
-		}
-	}
-	LIST_FOREACH (t, &gpu->clients, link) {
-		/* Of a thousand clients most are idle, and to look at all for each takes long: only
-		 * active ones are looked at. */
-		int others = active > (is_active(t, now) ? 1u : 0u) || t->p.force_ns;
-
-		if (gpu->o.leave_most_ns || t == gpu->holder)
-			gs_page_tell(t->p.page->contended,
-				     others ? contention(gpu, t, first, now) : GS_CONTENDED_NOT);
-		gs_page_tell(t->p.page->shared, users > (t == one ? 1u : 0u) || t->p.force_ns);
-		gs_page_tell(t->p.page->only,
-			     clients == 1 && !t->p.force_ns && !t->p.period.deadline_ns);
-		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
-		gs_page_tell(t->p.page->beside, gs_holders_beside(t, &present));
-		gs_page_tell(t->p.page->priorities.leave_most_us,
-			     others ? leave_most_us(gpu, t, first, now) : 0);
-	}
-}
-
 static void say_faults(struct gs_gpu *gpu)
 {
 	for (size_t i = 0; i < gs_sched_class_count(gpu->sched); i++) {
@@ -339,7 +205,7 @@ static uint64_t step(struct gs_gpu *gpu, uint64_t now)
 	}
 	gs_holders_step(gpu, now);
 	say_faults(gpu);
-	tell_contention(gpu, now);
+	gs_contention_tell(gpu, now);
 	return next_slice(gpu, now);
 }
 

@@ -223,22 +223,44 @@ struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_clie
 	return launcher;
 }
 
-/* Bounds how far a client can be behind: one that is further behind has not wanted more. */
+/* Bounds how far this client can be behind. */
+static void forget_of(struct gs_gpu_client *t)
+{
+	struct gs_gpu_client *other;
+
+	LIST_FOREACH (other, &t->gpu->clients, link) {
+		double lead = gs_usage_lead(other, t);
+
+		if (other->holder_state.joined && lead > BEHIND_MOST_NS &&
+		    gs_gpu_client_compare(t, other) == 0)
+			t->holder_state.used_ns +=
+				(lead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
+	}
+}
+
+/* One that is further behind has not wanted more. Most are not, whoever they are compared with. */
 static void forget(struct gs_gpu *gpu)
 {
-	struct gs_gpu_client *t, *other;
+	double most_ns = 0, least = UINT32_MAX;
+	struct gs_gpu_client *t;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		if (!t->holder_state.joined)
 			continue;
-		LIST_FOREACH (other, &gpu->clients, link) {
-			double lead = gs_usage_lead(other, t);
+		if (t->holder_state.used_ns > most_ns)
+			most_ns = t->holder_state.used_ns;
+		if (shares_of(t) < least)
+			least = shares_of(t);
+	}
+	LIST_FOREACH (t, &gpu->clients, link) {
+		double *used_ns = &t->holder_state.used_ns;
 
-			if (other->holder_state.joined && gs_gpu_client_compare(t, other) == 0 &&
-			    lead > BEHIND_MOST_NS)
-				t->holder_state.used_ns +=
-					(lead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
-		}
+		if (!t->holder_state.joined ||
+		    most_ns - *used_ns * least / shares_of(t) <= BEHIND_MOST_NS)
+			continue;
+		forget_of(t);
+		if (*used_ns > most_ns)
+			most_ns = *used_ns;
 	}
 }
 
