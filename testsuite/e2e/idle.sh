@@ -89,6 +89,29 @@ napping() {
 	rm "$TMP/a" "$TMP/b"
 	woke a $a && woke b $b
 }
+# It frees at once when its memory is back, before gpushared, which is stopped, knows of that: that must not stay counted.
+frees() {
+	local a b daemon back
+	sleeper a 300 again; a=$!
+	asleep a || return 1
+	sleeper b 350 copy high; b=$!
+	asleep b || return 1
+	rm "$TMP/b"
+	woke b $b || return 1
+	daemon=$(cat "$TMP/pid")
+	back=$(grep -c "its memory is back" "$TMP/log")
+	restores() { pgrep -P "$daemon" -f restore >/dev/null || [ -e "$TMP/a.freed" ]; } # the latter: too late to see anything
+	came_back() { [ "$(grep -c "its memory is back" "$TMP/log")" -gt "$back" ]; }
+	rm "$TMP/a"
+	until restores; do sleep 0.001; done
+	kill -STOP "$daemon"
+	until_true 20 test -e "$TMP/a.freed" || { kill -CONT "$daemon"; trouble; return 1; }
+	kill -CONT "$daemon"
+	until_true 20 came_back || trouble || return 1
+	sleep 0.1 # until it is a client again
+	rm "$TMP/a.freed"
+	woke a $a
+}
 dies() { # while it is away; a program of the same step that comes then has the memory
 	local a b
 	sleeper a 300 copy; a=$!
@@ -139,6 +162,7 @@ check "one whose kernel runs" busy
 check "all of it is back" none_left
 check "two that nap, of which each wakes the other: neither hangs, nothing is lost" napping
 check "all of it is back" none_left
+check "one that frees before gpushared knows that it is back" frees
 check "one that dies meanwhile" dies
 check "the daemon is killed meanwhile" restart
 check "all of it is back" none_left

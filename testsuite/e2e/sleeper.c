@@ -5,7 +5,8 @@
  * query or address (a call of a function that cuGetProcAddress has given); then it checks its
  * memory and says how long that call took.  CALL managed has allocated managed memory before, and
  * inside leaves a thread in a call that does not return until FILE is gone; naps has two threads
- * that sleep for a moment and call something, again and again, until then.
+ * that sleep for a moment and call something, again and again, until then.  CALL again frees, says
+ * so in FILE.freed, and allocates as much again once that is gone.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -67,6 +68,23 @@ static void *wait_inside(void *stream)
 	return NULL;
 }
 
+#define AGAIN_BYTES (20 << 20)
+
+static void free_and_allocate_again(void)
+{
+	char freed[512];
+	FILE *f;
+
+	CHECK(cuMemFree(other));
+	snprintf(freed, sizeof(freed), "%s.freed", file);
+	f = fopen(freed, "w");
+	if (!f || fclose(f) != 0)
+		exit(2);
+	while (access(freed, F_OK) == 0)
+		usleep(5000);
+	CHECK(cuMemAlloc(&other, AGAIN_BYTES));
+}
+
 static void call(const char *what)
 {
 	void *args[] = { &p };
@@ -78,6 +96,8 @@ static void call(const char *what)
 		CHECK(cuMemAlloc(&other, 30 << 20));
 	else if (strcmp(what, "free") == 0)
 		CHECK(cuMemFree(other));
+	else if (strcmp(what, "again") == 0)
+		free_and_allocate_again();
 	else if (strcmp(what, "sync") == 0)
 		CHECK(cuCtxSynchronize());
 	else if (strcmp(what, "query") == 0)
@@ -135,7 +155,7 @@ static void prepare(const char *what)
 	CHECK(cuModuleLoadData(&module, ptx));
 	CHECK(cuModuleGetFunction(&touch, module, "touch"));
 	CHECK(cuEventCreate(&event, 0));
-	CHECK(cuMemAlloc(&other, 1 << 20));
+	CHECK(cuMemAlloc(&other, strcmp(what, "again") == 0 ? AGAIN_BYTES : 1 << 20));
 	call("launch");
 	CHECK(cuCtxSynchronize());
 	if (strcmp(what, "managed") == 0)

@@ -71,6 +71,8 @@ static int get_page(struct gs_connection *conn, const struct gs_msg_hello *hello
 	}
 	if (gs_page_map(brought, &conn->page, err) < 0)
 		return -1;
+	/* A lease of an earlier daemon does not count. */
+	atomic_store(&conn->page->lease, 0);
 	*fd = dup(brought);
 	return *fd < 0 ? gs_fail_errno(err, "cannot keep the page") : 0;
 }
@@ -122,8 +124,6 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 		return gs_fail(err, "no memory");
 	conn->registration.stopped = 0;
 	gs_page_tell(conn->page->calls.wanted, conn->d->config->idle_reclaim_ns > 0);
-	/* A lease of an earlier daemon does not count. */
-	atomic_store(&conn->page->lease, 0);
 	if (used_bytes)
 		gs_ledger_adopt(conn->device->ledger, step->alloc->id, conn->id, used_bytes);
 	return 0;
@@ -219,6 +219,8 @@ void gs_client_park(struct gs_connection *conn)
 	leave(conn);
 }
 
+/* What is in its lease it has freed since it runs again, before this daemon heard that it does;
+ * that is among the bytes. */
 int gs_client_return(struct gs_connection *conn, uint64_t bytes)
 {
 	struct gs_error err;
