@@ -197,6 +197,14 @@ static void the_driver_is_compared(void **state)
 		usleep(10000);
 	}
 	assert_int_equal(live_logged(l, "the driver says that it has 300 MiB of gpu 0"), 1);
+	/* Its context is gone, and so is what it had. */
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fclose(f);
+	while (memory_figure(l, job, "driver_mb") != 0) { /* null */
+		assert_true(gs_clock_ns() < until);
+		usleep(10000);
+	}
 	unlink(file);
 	unsetenv("FAKE_NVML");
 	gs_page_unmap(page);

@@ -27,6 +27,7 @@
 #define HANGS_NS (10 * GS_NS_PER_S)
 
 struct gs_driver_use {
+	int is; /* the last answer had it; else its context is gone, or the driver does not say */
 	uint64_t bytes;
 	uint64_t said; /* the difference as last logged */
 };
@@ -54,10 +55,10 @@ static struct timeval interval(uint64_t ns)
 
 int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 {
-	if (!conn->registration.driver)
-		return 0;
-	*bytes = conn->registration.driver->bytes;
-	return 1;
+	const struct gs_driver_use *use = conn->registration.driver;
+
+	*bytes = use && use->is ? use->bytes : 0;
+	return use && use->is;
 }
 
 const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *c)
@@ -102,6 +103,7 @@ static void compare(struct gs_connection *conn, uint64_t driver)
 		use = conn->registration.driver = calloc(1, sizeof(*use));
 	if (!use)
 		return; /* then the use is not known */
+	use->is = 1;
 	use->bytes = driver;
 	if (more < use->said + GROWN)
 		return;
@@ -146,12 +148,14 @@ static void check_rooms(struct gs_memory_check *c)
 		struct gs_connection *conn;
 
 		LIST_FOREACH (conn, &c->d->conns, link) {
+			uint64_t bytes;
+
 			if (!conn->client || conn->device != device)
 				continue;
-			ours += conn->registration.driver ? conn->registration.driver->bytes : 0;
 			strangers |=
-				!conn->registration.driver &&
+				!gs_memory_check_use(conn, &bytes) &&
 				gs_ledger_held(device->ledger, conn->step->alloc->id, conn->id);
+			ours += bytes;
 		}
 		if (!strangers && device->index < GS_CONFIG_GPUS_MAX)
 			check_room(device, &c->answer.gpu[device->index], ours);
@@ -163,6 +167,8 @@ static void take_answer(struct gs_memory_check *c)
 	struct gs_connection *conn;
 
 	LIST_FOREACH (conn, &c->d->conns, link) {
+		if (conn->registration.driver)
+			conn->registration.driver->is = 0;
 		if (!conn->client)
 			continue;
 		for (uint32_t i = 0; i < c->answer.n; i++)
