@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A data-parallel program with shares of three GPUs, a rank on each, beside another job on each GPU: its kernels wait for those of the
-# other ranks on the GPU. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
+# other ranks on the GPU. Two such jobs on the same GPUs besides, each with a rank on each. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
 # RUNS: so many with each policy (default 8; 1000 in make check-long, of the default policy).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -35,16 +35,32 @@ end_neighbours() {
 	cat "$TMP"/neighbour.*
 	return $rc
 }
-# All ranks of one run, each a job of its own; 60 s is for ever here.
-one_run() {
-	local rank ranks=() rc=0
-	rm -f "$TMP/shared"
-	for rank in 0 1 2; do
-		t 60 gpusharectl run --gpu $rank --shares 40 --mem 64M --partition low -- "$RANKS" "$TMP/shared" 3 $rank "$STEPS" >"$TMP/rank.$rank" 2>&1 &
+# begin_job FILE RANKS: each rank is a job of its own; 60 s is for ever here.
+ranks=()
+begin_job() {
+	local rank
+	rm -f "$TMP/$1"
+	for ((rank = 0; rank < $2; rank++)); do
+		t 60 gpusharectl run --gpu $rank --shares 40 --mem 64M --partition low -- "$RANKS" "$TMP/$1" "$2" $rank "$STEPS" >"$TMP/rank.$1.$rank" 2>&1 &
 		ranks+=($!)
 	done
-	for rank in "${ranks[@]}"; do wait "$rank" || rc=1; done
-	[ $rc = 0 ] && [ "$(cat "$TMP"/rank.* | grep -c ', right$')" = 3 ]
+}
+end_jobs() {
+	local pid n=${#ranks[@]} rc=0
+	for pid in "${ranks[@]}"; do wait "$pid" || rc=1; done
+	ranks=()
+	[ $rc = 0 ] && [ "$(cat "$TMP"/rank.* | grep -c ', right$')" = "$n" ]
+}
+one_run() {
+	begin_job shared 3
+	end_jobs
+}
+# Each may be held back on one GPU while the other one is on the other.
+two_jobs() {
+	rm -f "$TMP"/rank.*
+	begin_job one 2
+	begin_job two 2
+	end_jobs && rm "$TMP"/rank.*
 }
 runs() { # N
 	local i
@@ -60,6 +76,7 @@ for policy in "" Policy=piv Policy=rr Policy=fifo; do
 	check "$name: gpushared serves three GPUs" start_daemon
 	[ -n "$policy" ] && n=$(usual_or_long 2 100) || n=$RUNS
 	check "$name: three ranks end alone" runs 1
+	check "$name: two jobs of two ranks end beside each other" two_jobs
 	begin_neighbours low
 	check "$name: beside equals on each GPU, $n times" runs "$n"
 	check "$name: the equals have computed right" end_neighbours
