@@ -55,7 +55,7 @@ one_run() {
 	begin_job shared 3
 	end_jobs
 }
-# Each may be held back on one GPU while the other one is on the other.
+# Job one may be held back on GPU 0 while job two is held back on GPU 1.
 two_jobs() {
 	rm -f "$TMP"/rank.*
 	begin_job one 2

@@ -32,7 +32,7 @@ void mps_tell(const struct mps_rig *r, const char *file, int number);
 
 /* The file has, or soon gets, so many lines with the text. */
 void mps_await_lines(const char *file, const char *text, unsigned n);
-/* It is gone, or a zombie that its new parent, this test, has not reaped. */
+/* Waits until the process is gone. If this test has become its parent, reaps it. */
 void mps_await_end(pid_t pid);
 
 #endif

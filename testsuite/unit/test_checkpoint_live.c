@@ -115,7 +115,7 @@ static void test_floods_close_nobody_whose_memory_is_on_the_host(void **state)
 		usleep(10000);
 	if (!live_logged(l, "ask for more than a fifth"))
 		print_message("the machine is too busy for a flood\n");
-	usleep(200000); /* those that ask too much are read again, and again not */
+	usleep(200000); /* time for the flooding connections to be read and paused again */
 	kill(pid, SIGKILL);
 	assert_true(live_has_failed(pid));
 	close(other);

@@ -25,7 +25,7 @@
 #define SYS_close_range 436
 #endif
 
-/* More than a thousand lie between this one and all others. */
+/* Beyond 4,096, where helpers used to stop at the first gap. */
 #define FAR 5000
 
 /* In the helper: how many descriptors there are beside its own four. */

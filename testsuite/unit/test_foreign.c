@@ -221,8 +221,8 @@ static int is_page_in(useconds_t us)
 	return is;
 }
 
-/* A reload is one (SIGHUP). They neither refuse a page nor prolong the wait for who does not say.
- */
+/* Signals, such as a reload's SIGHUP, neither refuse a page nor prolong
+ * the wait for a process that gives no verdict. */
 static void test_signals_change_nothing_of_the_verdict(void **unused)
 {
 	(void)unused;

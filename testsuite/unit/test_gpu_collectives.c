@@ -69,7 +69,7 @@ static void nobody_waits_for_a_collective(void **unused)
 	assert_in_range(beside(GS_SLOT_FEW, 20 * MS), 0, 5 * MS);
 }
 
-/* The turns are for kernels that leave no multiprocessor to others. */
+/* Equals take turns because of kernels that take more than half of the multiprocessors. */
 static void a_kernel_that_fills_the_gpu_is_waited_for(void **unused)
 {
 	(void)unused;

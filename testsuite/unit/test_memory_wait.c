@@ -98,7 +98,7 @@ static int begin(struct gs_connection *conn, const struct gs_msg *hello, int pag
 	return 0;
 }
 
-/* A program of a step that waits has brought a page; its connection waits, too, unless -1. */
+/* One connection of a step that waits for its memory. */
 struct rig {
 	struct gs_config config;
 	struct gs_daemon d;
@@ -107,6 +107,8 @@ struct rig {
 	struct gs_connection conn;
 };
 
+/* A program brings a page while its step waits for memory. 0: its connection waits, too; -1: it was
+ * refused. */
 static int waits(struct rig *r)
 {
 	struct gs_msg hello;

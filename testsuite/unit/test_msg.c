@@ -394,7 +394,8 @@ static void on_tick(int signal)
 		setitimer(ITIMER_REAL, &never, NULL);
 }
 
-/* The call that is made between these ended by its limit: no sooner, and not after all ticks. */
+/* The call that is made between these ended because of its limit: not at the first ticks, and
+ * before they stopped. */
 static uint64_t begin_ticks(void)
 {
 	static const struct itimerval often = { { 0, TICK_MS * 1000 }, { 0, TICK_MS * 1000 } };

@@ -31,7 +31,7 @@ static char folder[] = "/tmp/daemonXXXXXX";
 static struct sockaddr_un address = { .sun_family = AF_UNIX };
 static int listening, turn[2]; /* the daemon's end and the programs': whose turn it is */
 
-/* Called by either side: the other one goes on; and waits until it says so, too. */
+/* Each side lets the other one go on by this, and waits for it by the next. */
 static void say_go(int own)
 {
 	if (write(own, "", 1) != 1)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the pages say of others; see contention.h. Each step says it to each client, so the others
- * are not looked at one by one for each: those that are active are put into groups of equals, of
- * which there are as many as there are priorities in use.
+ * What the pages say of others; see contention.h. Each step tells every client. To compare each
+ * with all others would take the square of their number, so the active ones are put into groups of
+ * equal urgency, of which there are few. With more than GROUPS_MAX groups each is compared with
+ * each after all.
  */
 #include "gpushare/arbiter/contention.h"
 

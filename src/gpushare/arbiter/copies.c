@@ -128,8 +128,8 @@ static void decide(struct gs_gpu *gpu, int way, uint64_t now)
 		if (!is_copying(t, way, now))
 			continue;
 		if (n == COPIERS_MAX) {
-			/* it may have been closed while they were fewer, and nobody would open it
-			 */
+			/* Its barrier may be closed from before. Nobody decides about it now, so it
+			 * is opened. */
 			t->copies.copier[way].closed = 0;
 			continue;
 		}

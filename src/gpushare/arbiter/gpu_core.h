@@ -56,7 +56,7 @@ struct gs_pauses {
 	uint64_t gap_ns, gap_before_ns;
 	uint64_t task_since_ns; /* since when it is a task of the scheduler, if it is one */
 	uint64_t task_mean_ns;  /* how long its latest tasks were on average; 0: not known */
-	/* of those that a step has found active; contention.c */
+	/* the next in the list of active clients that contention.c makes anew in each step */
 	const struct gs_gpu_client *next_active;
 };
 

@@ -254,7 +254,8 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
 }
 
-/* Has an equal something on the GPU that is left from its turn at launching, and may fill it? */
+/* Has an equal something on the GPU that is left from its turn at launching, other than kernels
+ * that leave half of the GPU to others? */
 static int are_others_out(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	const struct gs_gpu_client *t;

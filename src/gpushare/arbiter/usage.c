@@ -24,8 +24,9 @@
 /* A client that pauses for less than this still counts as busy, so the one that is ahead of it
  * stays held back. */
 #define PAUSE_NS (3 * GS_NS_PER_MS)
-/* Kernels longer than LONG_NS hardly leave room for others' kernels under MPS; after one of them
- * its client counts as having long kernels for LONG_LASTS_NS. */
+/* Kernels longer than LONG_NS hardly leave room for others' kernels under MPS, unless they leave
+ * half of the multiprocessors to others (GS_SLOT_FEW). After one of them its client counts as
+ * having long kernels for LONG_LASTS_NS. */
 #define LONG_NS (2 * GS_NS_PER_MS)
 #define LONG_LASTS_NS (200 * GS_NS_PER_MS)
 /* The launches without slots that follow one with a slot take at most UNTRACKED_NS together, as
@@ -68,8 +69,9 @@ int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 
 /*
  * MPS: has the client nothing under way but kernels that wait, and leave half of the
- * multiprocessors to others? What a collective's kernel waits for may be a kernel on another GPU
- * whose client is held back there for the very client that would be held back for it here.
+ * multiprocessors to others? A collective's kernel waits for its job's kernel on another GPU. That
+ * one may be held back there in favour of the other job, which would be held back here: then both
+ * would wait for each other.
  */
 static int leaves_room(const struct gs_gpu_client *t)
 {
@@ -238,7 +240,9 @@ static void forget_of(struct gs_gpu_client *t)
 	}
 }
 
-/* One that is further behind has not wanted more. Most are not, whoever they are compared with. */
+/* A client that is further behind than BEHIND_MOST_NS has not wanted more. To compare all pairs
+ * takes long, so each is first compared with the most that anyone can be ahead of it; hardly any is
+ * that far behind. */
 static void forget(struct gs_gpu *gpu)
 {
 	double most_ns = 0, least = UINT32_MAX;

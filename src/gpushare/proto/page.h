@@ -46,7 +46,7 @@
  * moves the slot from READY to RUNNING clears the flag first.
  */
 #define GS_SLOT_PREENQUEUED 256u
-/* Even with a block on each, half of the GPU's multiprocessors are left to others. */
+/* The launch has at most half as many blocks as the GPU has multiprocessors. */
 #define GS_SLOT_FEW 512u
 /* From this bit on: gs_slot_dims() of the launch. Bits 10 to 15 are free. */
 #define GS_SLOT_DIMS_SHIFT 16

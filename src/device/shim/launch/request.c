@@ -283,7 +283,8 @@ static void note(const struct shim_session *s, struct shim_launch *l, const stru
 	shim_facts_launch(s, l->kernel->code, l->nt, l->at_once, takes_ns);
 }
 
-/* Of a graph nobody knows the blocks. */
+/* Others need not wait for the end of such a kernel, which may be a collective's. A graph's blocks
+ * are not known. */
 static uint32_t few(const struct shim_request *r, const struct shim_context *c)
 {
 	return !r->graph && 2 * shim_request_tasks(r) <= (uint64_t)c->sms ? GS_SLOT_FEW : 0;

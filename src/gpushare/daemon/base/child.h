@@ -14,8 +14,8 @@
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
-/* In a forked child: closes all descriptors from the first to the last, with whatever gaps. Before
- * Linux 5.9 each is tried, of those that the daemon may have. */
+/* In a forked child: closes every open descriptor from the first to the last. Kernels before 5.9
+ * have no close_range(): there each number below the daemon's limit is tried. */
 void gs_child_close(int first, int last);
 
 /* In a forked child: the signals that the daemon handles do again what they do by default, and none

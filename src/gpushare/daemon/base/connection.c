@@ -358,7 +358,8 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* Messages that it sent before are still handled, but only so many: a child that has the
-	 * socket may send for ever. None of one that is off the arbiter, as they are for that. */
+	 * socket may send for ever. Those of a parked client are dropped: it has no client in the
+	 * arbiter that they could be for, and each would be logged as sent before HELLO. */
 	for (int i = 0; i < LAST_MESSAGES && rc == 0 && !gs_connection_is_parked(conn); i++)
 		rc = handle_one(conn, 1);
 	if (rc != CLOSED)

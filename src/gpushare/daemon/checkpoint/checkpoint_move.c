@@ -46,8 +46,8 @@ static void wake_in(struct gs_checkpoint *t, uint64_t ns)
 	evtimer_add(t->timer, &tv);
 }
 
-/* What is next is for the loop: an allocation without programs is moved at once, so that any number
- * of them, each chosen within the last one's end, would fill the stack. */
+/* The event loop chooses the next one. A step without programs is done at once, so to choose the
+ * next one here would recurse, once for each such step, until the stack is full. */
 static void idle(struct gs_checkpoint *t)
 {
 	t->phase = GS_TAKE_IDLE;

@@ -219,8 +219,8 @@ void gs_client_park(struct gs_connection *conn)
 	leave(conn);
 }
 
-/* What is in its lease it has freed since it runs again, before this daemon heard that it does;
- * that is among the bytes. */
+/* The client ran for a moment before the daemon heard of it. What it freed then is in its lease,
+ * and still counted in `bytes`, so the lease must not be cleared. */
 int gs_client_return(struct gs_connection *conn, uint64_t bytes)
 {
 	struct gs_error err;
@@ -242,7 +242,8 @@ void gs_client_gone(struct gs_connection *conn)
 			       "may fail",
 			       conn->who, conn->device->index);
 	}
-	/* Until all of its step have left, the ledger has what one holds that is parked, too. */
+	/* A parked client's memory stays in the ledger until all clients of its step are parked, so
+	 * it must be taken out here, too. */
 	if (conn->page) {
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
 		gs_user_log(gs_user_who_pays(conn), "%s: gone", conn->who);
