@@ -17,14 +17,11 @@
 #define SYS_close_range 436
 #endif
 
-/* The daemon has no more (server.c). */
-#define DESCRIPTORS_MOST 65536
-
 void gs_child_close(int first, int last)
 {
 	if (first > last || syscall(SYS_close_range, first, last, 0) == 0)
 		return;
-	for (int fd = first; fd <= last && fd < DESCRIPTORS_MOST; fd++)
+	for (int fd = first; fd <= last && fd < GS_DESCRIPTORS_MOST; fd++)
 		close(fd);
 }
 

@@ -14,6 +14,9 @@
  */
 int gs_child_start(pid_t *pid, void (*body)(int sock, const char *arg), const char *arg, int dies);
 
+/* The daemon allows itself so many descriptors: connections, their processes' pidfds, its own. */
+#define GS_DESCRIPTORS_MOST 65536
+
 /* In a forked child: closes every open descriptor from the first to the last. Kernels before 5.9
  * have no close_range(): there each number below the daemon's limit is tried. */
 void gs_child_close(int first, int last);

@@ -18,6 +18,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "gpushare/daemon/base/child.h"
 #include "gpushare/daemon/base/complain.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/foreign.h"
@@ -31,8 +32,6 @@
 /* From then on only users who have a step here get more: one person may have 65,536 other user
  * numbers for user namespaces (/etc/subuid), each of which has CLIENTS_FOR_EACH. */
 #define CLIENTS_OF_STRANGERS 4096
-/* Connections, their processes' pidfds, and the daemon's own. */
-#define DESCRIPTORS_MOST 65536
 #define BACKLOG 128
 /* How long another daemon may take to end, and how often to check for that. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
@@ -183,9 +182,10 @@ static void allow_descriptors(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_MOST)
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= GS_DESCRIPTORS_MOST)
 		return;
-	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_MOST ? limit.rlim_max : DESCRIPTORS_MOST;
+	limit.rlim_cur =
+		limit.rlim_max < GS_DESCRIPTORS_MOST ? limit.rlim_max : GS_DESCRIPTORS_MOST;
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
