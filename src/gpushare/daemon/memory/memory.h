@@ -40,7 +40,7 @@ void gs_memory_timer_fini(struct gs_daemon *d);
 /* Admits the allocations whose time has come, welcomes their programs, and sets the timer for the
  * next time. */
 void gs_memory_step(struct gs_daemon *d);
-/* Has the event loop do that when it comes to it. */
+/* Has the event loop do that, for callers that gs_memory_step() itself calls. */
 void gs_memory_step_soon(struct gs_daemon *d);
 
 /*

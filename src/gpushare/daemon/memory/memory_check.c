@@ -27,7 +27,7 @@
 #define HANGS_NS (10 * GS_NS_PER_S)
 
 struct gs_driver_use {
-	int is; /* the last answer had it; else its context is gone, or the driver does not say */
+	int listed; /* in the last answer; else its context is gone, or the driver does not say */
 	uint64_t bytes;
 	uint64_t said; /* the difference as last logged */
 };
@@ -57,8 +57,8 @@ int gs_memory_check_use(const struct gs_connection *conn, uint64_t *bytes)
 {
 	const struct gs_driver_use *use = conn->registration.driver;
 
-	*bytes = use && use->is ? use->bytes : 0;
-	return use && use->is;
+	*bytes = use && use->listed ? use->bytes : 0;
+	return use && use->listed;
 }
 
 const struct gs_unmanaged_list *gs_memory_check_unmanaged(const struct gs_memory_check *c)
@@ -103,7 +103,7 @@ static void compare(struct gs_connection *conn, uint64_t driver)
 		use = conn->registration.driver = calloc(1, sizeof(*use));
 	if (!use)
 		return; /* then the use is not known */
-	use->is = 1;
+	use->listed = 1;
 	use->bytes = driver;
 	if (more < use->said + GROWN)
 		return;
@@ -168,7 +168,7 @@ static void take_answer(struct gs_memory_check *c)
 
 	LIST_FOREACH (conn, &c->d->conns, link) {
 		if (conn->registration.driver)
-			conn->registration.driver->is = 0;
+			conn->registration.driver->listed = 0;
 		if (!conn->client)
 			continue;
 		for (uint32_t i = 0; i < c->answer.n; i++)
