@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A data-parallel program with shares of three GPUs, a rank on each, beside another job on each GPU: its kernels wait for those of the
 # other ranks on the GPU. Two such jobs on the same GPUs besides, each with a rank on each. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
-# RUNS: so many with each policy (default 8; 1000 in make check-long, of the default policy).
+# RUNS: so many with each policy (default 4; 1000 in make check-long, of the default policy).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need_built gpushared gpusharectl testsuite/e2e/ranks testsuite/e2e/order
