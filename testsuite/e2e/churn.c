@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * churn CASE [ROUNDS]: contexts one after another and side by side.
+ * churn CASE [ROUNDS]: contexts and modules one after another and side by side.
  *
  * The driver gives the handle of what is destroyed to the next of its kind, so
  * whoever keeps something by a handle takes one object for another: here everything comes
  * and goes, with kernels that are evicted meanwhile.  The kernels are steps of
  * generators, whose words tell how often and in which order they ran.  Cases: turns,
- * alternate, pending, primary, threads; exit status 1 when something is not as it must be.
+ * alternate, pending, primary, threads, modules; exit status 1 when something is not as it must be.
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -289,6 +289,70 @@ static void primary(int rounds)
 	}
 }
 
+/* What is added is a variable of the module, which is elsewhere each time that it is loaded. */
+static const char variable[] = HEAD ".visible .global .align 4 .u32 plus;\n"
+				    ".visible .entry lcg(.param .u64 p, .param .u32 spin)\n"
+				    "{\n"
+				    "	.reg .pred %p1;\n"
+				    "	.reg .b32 %r<9>;\n"
+				    "	.reg .b64 %rd<5>;\n"
+				    "	ld.param.u64 %rd1, [p];\n"
+				    "	ld.param.u32 %r1, [spin];\n"
+				    "	mov.u32 %r2, %ctaid.x;\n"
+				    "	mov.u32 %r3, %ntid.x;\n"
+				    "	mov.u32 %r4, %tid.x;\n"
+				    "	mad.lo.s32 %r5, %r2, %r3, %r4;\n"
+				    "	cvta.to.global.u64 %rd2, %rd1;\n"
+				    "	mul.wide.u32 %rd3, %r5, 4;\n"
+				    "	add.s64 %rd2, %rd2, %rd3;\n"
+				    "	ld.global.u32 %r6, [%rd2];\n"
+				    "	mov.u64 %rd4, plus;\n"
+				    "	mov.u32 %r7, 0;\n"
+				    "AGAIN:\n"
+				    "	ld.global.u32 %r8, [%rd4];\n"
+				    "	mad.lo.s32 %r6, %r6, 69069, %r8;\n"
+				    "	add.s32 %r7, %r7, 1;\n"
+				    "	setp.lt.u32 %p1, %r7, %r1;\n"
+				    "	@%p1 bra AGAIN;\n"
+				    "	st.global.u32 [%rd2], %r6;\n"
+				    "	ret;\n"
+				    "}\n";
+
+/* One module is loaded and unloaded again and again. */
+static void modules(int rounds)
+{
+	struct work w;
+
+	begin_new(&w, 0);
+	for (int i = 0; i < 4 * rounds; i++) {
+		uint32_t plus = 2 * (uint32_t)i + 1, spin = SPIN;
+		void *params[] = { &w.d, &spin };
+		CUdeviceptr moves, address;
+		CUmodule module;
+		CUfunction f;
+		size_t bytes;
+
+		CHECK(cuMemAlloc(&moves, 4096 * (size_t)(1 + i % 5)));
+		CHECK(cuModuleLoadData(&module, variable));
+		CHECK(cuModuleGetFunction(&f, module, "lcg"));
+		CHECK(cuModuleGetGlobal(&address, &bytes, module, "plus"));
+		CHECK(cuMemcpyHtoD(address, &plus, sizeof(plus)));
+		for (int k = 0; k < 1 + i % 3; k++) {
+			CHECK(cuLaunchKernel(f, WORDS / THREADS, 1, 1, THREADS, 1, 1, 0,
+					     w.stream[i % 4], params, NULL));
+			for (uint32_t n = 0; n < spin; n++) {
+				w.mul *= 69069u;
+				w.add = w.add * 69069u + plus;
+			}
+		}
+		CHECK(cuCtxSynchronize());
+		verify(&w, "kernels of a module that is loaded again and again");
+		CHECK(cuModuleUnload(module));
+		CHECK(cuMemFree(moves));
+	}
+	CHECK(cuCtxDestroy(w.ctx));
+}
+
 struct half {
 	int from, rounds;
 };
@@ -345,6 +409,8 @@ int main(int argc, char **argv)
 		primary(rounds);
 	else if (strcmp(name, "threads") == 0)
 		threads(rounds);
+	else if (strcmp(name, "modules") == 0)
+		modules(rounds);
 	else
 		return 2;
 	after = room();

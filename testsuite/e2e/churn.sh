@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Contexts that come and go under the shim, on a device that ends whoever uses what is gone. Without Slurm.
+# Contexts and modules that come and go under the shim, on a device that ends whoever uses what is gone. Without Slurm.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 CHURN=$BUILD/testsuite/e2e/churn
 need_built gpushared gpusharectl gpushare-emu testsuite/e2e/churn testsuite/e2e/order
 own_daemon
 export TMPDIR=$TMP
-CASES=(turns alternate pending primary threads)
+CASES=(turns alternate pending primary threads modules)
 ROUNDS=$(usual_or_long 8 24)
 
 # Without a daemon: left alone, and evicted as often as can be.

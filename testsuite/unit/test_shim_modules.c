@@ -394,6 +394,130 @@ static void module_with_the_number_of_another(void **unused)
 	next_handle = (uintptr_t)module + 0x100000;
 }
 
+/* ---- modules that are loaded again and again ------------------------------------------ */
+
+static CUmodule module_of(const char *text)
+{
+	CUmodule module = NULL;
+
+	assert_int_equal(cuModuleLoadData(&module, text), CUDA_SUCCESS);
+	return module;
+}
+
+static void count(struct shim_kernel *k, void *n)
+{
+	(void)k;
+	++*(size_t *)n;
+}
+
+static size_t records(void)
+{
+	size_t n = 0;
+
+	shim_kernels_each(count, &n);
+	return n;
+}
+
+/* Unloads the module; the next one that is loaded gets its number. */
+static void unload(CUmodule module)
+{
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	next_handle = (uintptr_t)module - 0x100000;
+}
+
+static void a_module_that_comes_back_is_known(void **unused)
+{
+	CUmodule module = module_of(ptx);
+	const struct shim_module *m = shim_module_find(module);
+	struct shim_kernel *k = kernel_of(module);
+	uint32_t number = k->code->number;
+	size_t before = records();
+
+	(void)unused;
+	for (int i = 0; i < 20000; i++) {
+		k->code->build = SHIM_BUILD_OVER; /* of a variant that went with the module */
+		unload(module);
+		assert_null(k->handle);
+		assert_ptr_equal(k->code->module, m);
+		assert_true(m->gone);
+		module = module_of(ptx);
+		assert_ptr_equal(shim_module_find(module), m);
+		assert_false(m->gone);
+		assert_ptr_equal(kernel_of(module), k);
+	}
+	assert_int_equal(records(), before);
+	assert_int_equal(k->code->number, number);
+	assert_int_equal(k->code->build, SHIM_BUILD_NOT);
+	assert_int_equal(k->code->reason, PTX_REASON_NOT_BUILT);
+	unload(module);
+}
+
+/* Each time it has another number: a kernel has a record in each bucket at most. */
+static void a_module_that_comes_back_elsewhere(void **unused)
+{
+	size_t before = records();
+
+	(void)unused;
+	for (int i = 0; i < 20000; i++) {
+		CUmodule module = module_of(ptx);
+
+		assert_ptr_equal(kernel_of(module)->original, (uintptr_t)module + 0x10);
+		assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	}
+	assert_true(records() - before <= 1 << SHIM_BUCKET_BITS);
+}
+
+/* Two that are loaded at once are two; and what differs in one character is another one. */
+static void what_is_alike_is_not_the_same(void **unused)
+{
+	char *other = strdup(ptx);
+	CUmodule a, b;
+	const struct shim_module *m;
+
+	(void)unused;
+	strstr(other, "ctaid.x")[strlen("ctaid.")] = 'y';
+	a = module_of(ptx);
+	b = module_of(ptx);
+	assert_ptr_not_equal(kernel_of(a), kernel_of(b));
+	assert_ptr_not_equal(kernel_of(a)->code, kernel_of(b)->code);
+	m = shim_module_find(b);
+	assert_int_equal(cuModuleUnload(a), CUDA_SUCCESS);
+	unload(b);
+	a = module_of(other);
+	assert_ptr_not_equal(shim_module_find(a), m);
+	assert_string_equal(shim_module_find(a)->image.at, other);
+	unload(a);
+	free(other);
+}
+
+/* A variant that was begun for the module that is gone may still come. */
+static void what_is_being_made_is_not_used_again(void **unused)
+{
+	CUmodule module = module_of(ptx);
+	struct shim_kernel *k = kernel_of(module);
+
+	(void)unused;
+	k->code->build = SHIM_BUILD_WANTED;
+	unload(module);
+	module = module_of(ptx);
+	assert_ptr_not_equal(kernel_of(module), k);
+	k->code->build = SHIM_BUILD_NOT;
+	unload(module);
+}
+
+/* A library is as it was: its kernels have records in several places. */
+static void libraries_do_not_come_back(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	const struct shim_module *m = shim_module_find(library);
+
+	(void)unused;
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	library = library_of(ptx);
+	assert_ptr_not_equal(shim_module_find(library), m);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 /* ---- what is set on them --------------------------------------------------------- */
 
 /* Each call adds up the handles that it is for. */
@@ -576,6 +700,11 @@ int main(void)
 		cmocka_unit_test(each_way_leads_to_the_module),
 		cmocka_unit_test(function_with_the_number_of_another),
 		cmocka_unit_test(module_with_the_number_of_another),
+		cmocka_unit_test(a_module_that_comes_back_is_known),
+		cmocka_unit_test(a_module_that_comes_back_elsewhere),
+		cmocka_unit_test(what_is_alike_is_not_the_same),
+		cmocka_unit_test(what_is_being_made_is_not_used_again),
+		cmocka_unit_test(libraries_do_not_come_back),
 		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(what_costs_too_much),
 		cmocka_unit_test(compared_in_turns),

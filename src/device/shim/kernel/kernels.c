@@ -103,15 +103,58 @@ static void belong(struct shim_code *code, struct shim_module *m)
 	code->reason = m->image.at ? PTX_REASON_NOT_BUILT : m->image.why;
 }
 
+/* A variant that was begun before the module was unloaded has the addresses of that one's
+ * variables. Read in this order: build.c adds the variant before it says that it is over. */
+static int has_variant_of_the_past(const struct shim_code *code)
+{
+	return code->build == SHIM_BUILD_WANTED || atomic_load(&code->variants);
+}
+
+/*
+ * The record of a kernel whose module has been unloaded and loaded again (modules.h), which has no
+ * handle. It stays in its bucket, where readers may be at it; so the new handle must belong there,
+ * and no record may have it. What is known of the kernel's time still holds. NULL: there is none.
+ */
+static struct shim_kernel *use_again(const struct shim_module *m, const void *handle,
+				     const char *name)
+{
+	struct shim_kernel *k = NULL;
+	struct shim_code *code;
+
+	if (!m || m->library || shim_kernel_seen(handle))
+		return NULL;
+	pthread_mutex_lock(&lock);
+	for (k = shim_bucket[shim_bucket_of(handle)]; k; k = k->next)
+		if (!k->handle && k->code->module == m && !has_variant_of_the_past(k->code) &&
+		    strcmp(k->code->name, name) == 0)
+			break;
+	if (k) {
+		code = k->code;
+		code->cache_config = 0;
+		code->transform = PTX_TRANSFORM_AS_IS;
+		code->build = SHIM_BUILD_NOT;
+		k->loaded = NULL;
+		k->local_bytes[0] = k->local_bytes[1] = 0;
+		k->original = (CUfunction)(uintptr_t)handle;
+		k->direct = (CUfunction)(uintptr_t)handle;
+		k->handle = handle;
+	}
+	pthread_mutex_unlock(&lock);
+	return k;
+}
+
 static struct shim_kernel *add(struct shim_module *m, int library, const void *handle,
 			       const char *name)
 {
-	struct shim_code *code = new_code(name);
-	struct shim_kernel *k = insert(handle, code);
+	struct shim_kernel *k = use_again(m, handle, name);
 	struct shim_session *s = shim_session_peek();
+	struct shim_code *code;
 
 	if (!k)
+		k = insert(handle, new_code(name));
+	if (!k)
 		return NULL;
+	code = k->code;
 	belong(code, m);
 	code->registers = registers_of(handle, library);
 	if (s)

@@ -8,28 +8,73 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 
 /* A thread that uses a module for longer is inside a driver call that does not return. */
 #define USED_NS (5 * GS_NS_PER_S)
+/* A longer image takes too long to be compared with those that have been unloaded. */
+#define COMPARED_BYTES ((size_t)1 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_module *modules; /* under lock */
 /* under lock: unloaded ones, which kernels' records point to */
 static struct shim_module *unloaded;
 
-static void push(struct shim_module *m)
+/* 0: it is too long, or cannot be read. */
+static uint64_t hash_of(const struct shim_image *image)
 {
+	struct shim_bytes bytes;
+	uint64_t hash;
+
+	if (!image->at || image->len > COMPARED_BYTES)
+		return 0;
+	bytes = shim_image_read(image);
+	hash = bytes.data ? gs_hash(GS_HASH_EMPTY, bytes.data, bytes.len) : 0;
+	shim_bytes_drop(&bytes);
+	return hash;
+}
+
+/* Under lock: the place of the first unloaded module of that length, and with that hash unless it
+ * is 0; or where the list ends. */
+static struct shim_module **unloaded_like(size_t len, uint64_t hash)
+{
+	struct shim_module **at = &unloaded;
+
+	while (*at && !((*at)->hash && (*at)->len == len && (!hash || (*at)->hash == hash) &&
+			!atomic_load(&(*at)->users)))
+		at = &(*at)->next;
+	return at;
+}
+
+/* Takes the record of an unloaded module with the same image off its list. NULL: there is none. */
+static struct shim_module *take_unloaded(const struct shim_image *image)
+{
+	struct shim_module **at, *m;
+	uint64_t hash = 0;
+
 	pthread_mutex_lock(&lock);
-	m->next = modules;
-	modules = m;
+	m = *unloaded_like(image->len, 0);
 	pthread_mutex_unlock(&lock);
+	if (m)
+		hash = hash_of(image);
+	if (!hash)
+		return NULL;
+	pthread_mutex_lock(&lock);
+	at = unloaded_like(image->len, hash);
+	m = *at;
+	if (m)
+		*at = m->next;
+	pthread_mutex_unlock(&lock);
+	return m;
 }
 
 void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image)
 {
-	struct shim_module *m = calloc(1, sizeof(*m));
+	struct shim_module *m = library ? NULL : take_unloaded(image);
 	struct shim_image dropped = *image;
 
+	if (!m)
+		m = calloc(1, sizeof(*m));
 	if (!m) {
 		shim_image_drop(&dropped);
 		return;
@@ -37,8 +82,14 @@ void shim_module_add(const void *handle, int library, int loaded, const struct s
 	m->handle = handle;
 	m->library = library;
 	m->loaded = loaded;
+	m->whole = 0;
 	m->image = *image;
-	push(m);
+	pthread_mutex_lock(&lock);
+	m->hash = 0;
+	m->next = modules;
+	modules = m;
+	atomic_store(&m->gone, 0);
+	pthread_mutex_unlock(&lock);
 }
 
 /* Under lock. */
@@ -107,7 +158,19 @@ static void wait_for_users(struct shim_module *m)
 		nanosleep(&nap, NULL);
 }
 
-void shim_module_gone(const void *handle)
+uint64_t shim_module_hash(const void *handle)
+{
+	struct shim_module *m = shim_module_find(handle);
+	uint64_t hash = 0;
+
+	if (m && !m->library && shim_module_use(m)) {
+		hash = hash_of(&m->image);
+		shim_module_unuse(m);
+	}
+	return hash;
+}
+
+struct shim_module *shim_module_gone(const void *handle)
 {
 	struct shim_module **at = &modules, *m, *found = NULL;
 
@@ -125,14 +188,25 @@ void shim_module_gone(const void *handle)
 		}
 		found = m;
 		atomic_store(&m->gone, 1);
-		m->next = unloaded;
-		unloaded = m;
+		m->len = m->image.len;
 	}
 	pthread_mutex_unlock(&lock);
 	if (!found)
-		return;
+		return NULL;
 	wait_for_users(found);
 	shim_image_drop(&found->image);
+	return found;
+}
+
+void shim_module_unloaded(struct shim_module *m, uint64_t hash)
+{
+	if (!m)
+		return;
+	pthread_mutex_lock(&lock);
+	m->hash = hash;
+	m->next = unloaded;
+	unloaded = m;
+	pthread_mutex_unlock(&lock);
 }
 
 int shim_module_has_variants(const void *handle)

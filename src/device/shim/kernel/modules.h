@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The modules and libraries that the program has loaded, with their images. Records live as long as
- * the process, since kernels' records point to them. */
+ * the process, since kernels' records point to them. A module that is unloaded and loaded again
+ * gets its old record back, and its kernels theirs: a program may do that without end. */
 #ifndef GPUSHARE_SHIM_MODULES_H
 #define GPUSHARE_SHIM_MODULES_H
 
@@ -18,6 +19,8 @@ struct shim_module {
 	_Atomic int whole;
 	_Atomic int loaded;           /* for a module: all of its functions are loaded */
 	const struct shim_module *of; /* the library to which this module belongs; NULL: to none */
+	size_t len;                   /* once it has been unloaded: its image's length, bytes */
+	uint64_t hash; /* and a hash of all of the image; 0: the record is not used again */
 	struct shim_module *next;
 };
 
@@ -39,8 +42,17 @@ struct shim_module *shim_module_find(const void *handle);
 int shim_module_use(struct shim_module *m);
 void shim_module_unuse(struct shim_module *m);
 
-/* The module is about to be unloaded. When this returns no thread uses it any more. */
-void shim_module_gone(const void *handle);
+/* The module is about to be unloaded. When this returns no thread uses it any more. Returns its
+ * record; NULL: its loading was not seen. */
+struct shim_module *shim_module_gone(const void *handle);
+
+/* The module has been unloaded, and nothing is known of its kernels' handles any more: its record
+ * may be used again. hash: what shim_module_hash() returned. m NULL: does nothing. */
+void shim_module_unloaded(struct shim_module *m, uint64_t hash);
+
+/* Before shim_module_gone(): a hash of all of the module's image. 0: the module's record is not to
+ * be used again, since it is a library, or its image is not known or is long. */
+uint64_t shim_module_hash(const void *handle);
 
 /* Has it a kernel with a variant? */
 int shim_module_has_variants(const void *handle);
