@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -138,8 +139,10 @@ static pid_t start_client(const struct live *l, uint32_t job, uint64_t bytes)
 	pid = fork();
 	if (pid == 0) {
 		struct gs_page *page;
-		int sock = live_hello(l, job, &page, NULL);
+		int sock;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not end it */
+		sock = live_hello(l, job, &page, NULL);
 		if (live_alloc(sock, bytes).granted && write(ready[1], "", 1) == 1)
 			pause();
 		_exit(1);
@@ -190,12 +193,79 @@ static void test_who_ends_on_the_host_leaves_its_memory_to_its_step(void **state
 	end(l);
 }
 
+/* For the script: this process does not return, or would. */
+static void stuck(const struct live *l, pid_t pid, int is)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/stuck.%d", l->dir, (int)pid);
+	if (!is) {
+		unlink(path);
+		return;
+	}
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fclose(f);
+}
+
+/* A step of low priority whose only program has so much memory. */
+static pid_t start_step(const struct live *l, uint64_t bytes, int *own)
+{
+	uint32_t job;
+
+	*own = live_local(l, 10, bytes, "low", &job);
+	return start_client(l, job, bytes / 2);
+}
+
+/* Two that do not return (they are stopped, for example) are tried in turn for a long time each:
+ * that keeps neither others' memory from returning, nor memory from being taken for others. */
+static void test_two_who_do_not_return_keep_nobody_waiting(void **state)
+{
+	struct live *l = *state;
+	int own[3], high, sock;
+	struct gs_page *page;
+	pid_t pid[3];
+	uint32_t job;
+
+	begin(l, "[ $1 = restore ] || exit 0\n"
+		 "for pid; do :; done\n"
+		 "[ -e stuck.$pid ] || exit 0\n"
+		 "sleep 3\n"
+		 "exit 1");
+	for (int i = 0; i < 3; i++)
+		pid[i] = start_step(l, 200 * MIB, &own[i]);
+	for (int i = 0; i < 2; i++)
+		stuck(l, pid[i], 1);
+	high = live_local(l, 10, 900 * MIB, "high", &job);
+	sock = live_hello(l, job, &page, NULL);
+	assert_int_equal(live_logged(l, "are on the host"), 3);
+	gs_page_unmap(page);
+	close(sock);
+	close(high);
+	live_await_log(l, "goes on with its memory");
+	high = live_local(l, 10, 500 * MIB, "high", &job);
+	sock = live_hello(l, job, &page, NULL);
+	assert_int_equal(live_logged(l, "are on the host"), 4);
+	gs_page_unmap(page);
+	close(sock);
+	close(high);
+	for (int i = 0; i < 3; i++) {
+		stuck(l, pid[i], 0);
+		kill(pid[i], SIGKILL);
+		assert_int_equal(waitpid(pid[i], NULL, 0), pid[i]);
+		close(own[i]);
+	}
+	end(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_any_number_of_steps_leaves),
 		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
 		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
+		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -232,6 +232,26 @@ static void queue_all(struct gs_daemon *d)
 	}
 }
 
+/* Has one of its processes not returned when it was tried? */
+static int has_failed(const struct gs_away *away)
+{
+	const struct gs_away_process *p;
+
+	LIST_FOREACH (p, &away->processes, link)
+		if (p->failed)
+			return 1;
+	return 0;
+}
+
+/* Of those that were not tried yet, then of those that failed, the one that may try first: each
+ * attempt may take long, so in the order of the steps the first ones would have all turns. */
+static int returns_before(const struct gs_away *x, const struct gs_away *y)
+{
+	int failed = has_failed(x);
+
+	return failed != has_failed(y) ? !failed : x->again_ns < y->again_ns;
+}
+
 /*
  * The next allocation that should return: it has its reservation again, or never gave it up. One
  * with a process that does not return (it is stopped, for example) must not keep the others from
@@ -239,21 +259,25 @@ static void queue_all(struct gs_daemon *d)
  */
 static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t *retry_ns)
 {
+	struct gs_alloc *next = NULL;
 	struct gs_step *s;
 
 	TAILQ_FOREACH (s, &d->steps, link) {
-		const struct gs_away *away = s->alloc->away;
+		struct gs_alloc *a = s->alloc;
+		const struct gs_away *away = a->away;
 
 		/* Once the lost process is gone the job's other processes continue. */
 		if (!away || (away->lost && !LIST_EMPTY(&away->processes)) ||
-		    !(s->alloc->admitted || !away->released))
+		    !(a->admitted || !away->released))
 			continue;
-		if (away->again_ns <= now && gs_room_for(d, s->alloc, now))
-			return s->alloc;
-		if (away->again_ns < *retry_ns)
+		if (next && !returns_before(away, next->away))
+			continue;
+		if (away->again_ns <= now && gs_room_for(d, a, now))
+			next = a;
+		else if (away->again_ns < *retry_ns)
 			*retry_ns = away->again_ns;
 	}
-	return NULL;
+	return next;
 }
 
 static int takes_memory(const struct gs_config *c)
@@ -274,7 +298,9 @@ uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	gs_suspend_answer(d);
 	for (size_t i = 0; i < d->ndevice && takes_memory(d->config); i++) {
-		a = next_return(d, now, &retry_ns) ? NULL : gs_memory_first(d, &d->device[i]);
+		a = next_return(d, now, &retry_ns);
+		/* Who is tried once more waits for those that memory is taken for. */
+		a = a && !has_failed(a->away) ? NULL : gs_memory_first(d, &d->device[i]);
 		if (a && take_for(t, a, now, &retry_ns))
 			return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	}
