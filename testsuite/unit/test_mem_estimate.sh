@@ -201,6 +201,9 @@ timeout 20 "$mem" nonsense >/dev/null 2>&1
 [ $? = 2 ] || fail "no verb"
 timeout 20 "$mem" checkpoint --driver "$tmp/nowhere.so" 999999 >"$tmp/out" 2>&1
 [ $? = 1 ] || fail "no driver"
+# What gpushared says with preempt_timeout=24h, the longest that gpushare.conf takes.
+timeout 20 "$mem" restore --driver "$tmp/nowhere.so" --timeout 43200001 999999 >"$tmp/out" 2>&1
+[ $? = 1 ] || fail "the longest preempt_timeout"
 timeout 20 "$mem" checkpoint abc >/dev/null 2>&1
 [ $? = 2 ] || fail "no pid"
 [ $failures = 0 ] && echo "all good"

@@ -18,6 +18,7 @@
 #include "gpushare/mem/mem.h"
 
 #define TIMEOUT_MS 10000
+#define TIMEOUT_MOST_MS (86400 * 1000) /* as preempt_timeout of gpushare.conf */
 
 /* Facts of the driver API: all arguments structs are 64 bytes. */
 struct lock_args {
@@ -163,7 +164,7 @@ int mem_run_checkpoint(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c == 'd')
 			driver = optarg;
-		else if (c != 't' || gs_parse_int(optarg, 1, 3600 * 1000, &timeout, &err) < 0)
+		else if (c != 't' || gs_parse_int(optarg, 1, TIMEOUT_MOST_MS, &timeout, &err) < 0)
 			bad = 1;
 	}
 	if (bad || optind + 1 != argc || gs_parse_int(argv[optind], 2, INT32_MAX, &pid, &err) < 0) {
