@@ -165,6 +165,12 @@ status 0 "" --memory rbdm-strict --wake fifo --capacity 4800 -w "$t2" -f csv
 [ "$(column 6)" = "3 1 4 3 2 6 4 5 8 9 7 7 7 11 12 10 13 11 14 15 " ] || fail "RBDM of Table 2: $(column 6)"
 # The smallest count of operations whose sum covers M.
 awk -F, '/^t[0-9]/ && !($4 * $5 >= $3 && $4 * ($5 - 1) < $3) { exit 1 }' "$dir/out" || fail "operations of Table 2"
+# The first one needs a million reserve operations.
+{ echo name,length_ms,priority,memory_mb; echo many,5,1,1000000; seq 1000 | sed 's/.*/k&,1,&,1/'; } >"$dir/operations.csv"
+status 1 "more than 292 years" --memory rbdm-strict --capacity 2000000 --cycle 24h -w "$dir/operations.csv"
+status 0 "" --memory rbdm-strict --capacity 2000000 --cycle 1ms -w "$dir/operations.csv"
+{ echo name,length_ms; seq 220000 | sed 's/.*/k&,86400000/'; } >"$dir/days.csv"
+status 1 "more than 292 years" -p fifo -w "$dir/days.csv"
 # Who finds the memory free has it as it comes (t1 in cycle 1), not once its reservation is covered (cycle 7).
 status 0 "" --memory rbdm --wake fifo --capacity 4800 -w "$t2" -f csv
 grep -q '^t1,1,3421,570,7,7,3,1.000000,' "$dir/out" || fail "t1 of Table 2 under rbdm: $(grep '^t1,' "$dir/out")"

@@ -134,6 +134,13 @@ too_many() {
 	[ $? = 1 ] && grep 'bad.txt:2: job 1 wants 4 GPUs of 3' "$TMP/err"
 }
 check "more GPUs than there are" too_many
+# A thousand years of one GPU: more than the clock counts.
+too_long() {
+	{ echo 'JobID|Submit|ElapsedRaw|AllocTRES' && seq 1000 | sed 's/$/|2026-11-20T08:00:00|31536000|gres\/gpu=1/'; } >"$TMP/long.txt"
+	t 20 "$SIM" --trace "$TMP/long.txt" --gpus 1 --policy fifo >"$TMP/out" 2>"$TMP/err"
+	[ $? = 1 ] && grep 'more than 292 years' "$TMP/err" && t 20 "$SIM" --trace "$TMP/long.txt" --gpus 4 --policy fifo
+}
+check "more work than fits on the simulated clock" too_long
 # The bar is 5 minutes on one core; the CPU time of the run, not of the machine's other work.
 big() {
 	python3 "$MAKE" 100000 10000 >"$TMP/big.txt" || return 1

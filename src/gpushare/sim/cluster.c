@@ -188,6 +188,8 @@ static int loop(struct run *r, struct gs_error *err)
 		if (now == UINT64_MAX)
 			return gs_fail(err, "nothing happens while job %.40s waits",
 				       t->job[r->head < t->count ? r->head : 0].id);
+		if (sim_time_check(now, err) < 0)
+			return -1;
 		while (r->node[r->heap[0]].next <= now)
 			step(r, r->heap[0], now);
 		for (; r->arrived < t->count && t->job[r->arrived].submit_ns <= now; r->arrived++)

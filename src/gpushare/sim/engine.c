@@ -28,6 +28,8 @@ static int loop(struct engine *e, struct gs_error *err)
 		if (now == UINT64_MAX)
 			return gs_fail(err, "%s idles the GPU while a kernel is ready",
 				       e->run->policy);
+		if (sim_time_check(now, err) < 0)
+			return -1;
 		while (e->more && e->arrival.at_ns <= now)
 			if (sim_gpu_arrive(e->gpu, e->arrival.kernel, e->kernel, now, err) < 0 ||
 			    fetch(e, err) < 0)

@@ -44,7 +44,7 @@ static uint64_t next_event(const struct play *p)
 	uint64_t t = gs_rbdm_due(p->rbdm);
 
 	if (t != NEVER)
-		t *= p->memory->cycle_ns;
+		t = t < NEVER / p->memory->cycle_ns ? t * p->memory->cycle_ns : NEVER - 1;
 	if (p->next < p->memory->workload->count) {
 		uint64_t at = arrival_cycle(p, p->order[p->next].kernel) * p->memory->cycle_ns;
 
@@ -95,7 +95,7 @@ static int play(struct play *p, struct gs_error *err)
 
 	while ((t = next_event(p)) != NEVER) {
 		p->now = t;
-		if (step(p, err) < 0)
+		if (sim_time_check(t, err) < 0 || step(p, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -64,4 +64,14 @@ int sim_workload_load(const char *path, struct sim_workload *workload, struct gs
 
 void sim_workload_free(struct sim_workload *workload);
 
+/* Sums of a time up to this, ns, and of one step more do not overflow. */
+#define SIM_TIME_MOST_NS (UINT64_MAX / 2)
+
+/* -1 with the reason if the simulated time is beyond that: what takes so long was not meant. */
+static inline int sim_time_check(uint64_t now, struct gs_error *err)
+{
+	return now <= SIM_TIME_MOST_NS ? 0 :
+					 gs_fail(err, "the simulated time is more than 292 years");
+}
+
 #endif
