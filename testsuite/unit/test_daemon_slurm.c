@@ -191,6 +191,16 @@ static void wait_ms(unsigned ms)
 		event_base_loop(d.base, EVLOOP_ONCE);
 }
 
+/* Whatever it is made of, it stays one part of AdminComment. */
+static void test_a_text_is_one_part(void **state)
+{
+	(void)state;
+	memset(slurmctld, 0, sizeof(*slurmctld));
+	assert_true(gs_slurm_report_send(d.slurm, AWAY, "gpushare: a; b | c"));
+	until_told(1);
+	assert_string_equal(slurmctld->taken, "gpushare: a, b , c");
+}
+
 static void test_kill(void **state)
 {
 	(void)state;
@@ -364,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_helper_that_cannot_be_read_is_none, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_too_many_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_text_is_one_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kill, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_asking_keeps_a_report, setup, teardown),

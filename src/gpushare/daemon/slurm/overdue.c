@@ -51,10 +51,6 @@ static void kill_job(struct gs_connection *conn, const char *kernel)
 	snprintf(step->killed, sizeof(step->killed),
 		 "kernel %.100s has not left gpu %u for %.3g s (EvictDeadline)", kernel,
 		 conn->device->index, (double)d->config->evict_deadline_ns / (double)GS_NS_PER_S);
-	/* Our part of AdminComment ends at a ';'. */
-	for (char *c = step->killed; *c; c++)
-		if (*c == ';' || *c == '|')
-			*c = ',';
 	gs_log(GS_LOG_WARN, "%s: its job is killed: %s", conn->who, step->killed);
 	if (!step->info.local && d->slurm &&
 	    gs_gather_comment(d, step->info.job_id, text, sizeof(text)) == 0)
@@ -73,9 +69,6 @@ int gs_overdue_lost(struct gs_daemon *d, struct gs_alloc *alloc, const char *why
 			continue;
 		first = first ? first : step;
 		snprintf(step->killed, sizeof(step->killed), "%s", why);
-		for (char *c = step->killed; *c; c++)
-			if (*c == ';' || *c == '|')
-				*c = ',';
 	}
 	if (!first || first->info.local || !d->slurm ||
 	    gs_gather_comment(d, first->info.job_id, text, sizeof(text)) < 0)

@@ -304,6 +304,15 @@ static uint32_t send_request(struct gs_slurm_report *r, struct gs_slurm_request 
 	return r->next;
 }
 
+/* Our part of AdminComment ends at a ';', and each node's at a '|'. What a kernel is called, or
+ * gpushare-mem says, may have them: what is behind would stay for ever. */
+static void keep_whole(char *text)
+{
+	for (; *text; text++)
+		if (*text == ';' || *text == '|')
+			*text = ',';
+}
+
 static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, uint32_t what,
 			   const char *text)
 {
@@ -311,6 +320,7 @@ static uint32_t send_about(struct gs_slurm_report *r, uint32_t job_id, uint32_t 
 
 	own_name(r, request.self, sizeof(request.self));
 	snprintf(request.text, sizeof(request.text), "%s", text);
+	keep_whole(request.text);
 	return send_request(r, &request);
 }
 
