@@ -28,8 +28,9 @@ static void program_path(const struct live *l, char *path, size_t size)
 	snprintf(path, size, "%s/mem", l->dir);
 }
 
-/* The daemon anew, which runs that script to move a process's memory. */
-static void begin(struct live *l, const char *script)
+/* The daemon anew, which runs that script to move a process's memory. more: further parameters of
+ * memory, each with a comma before it. */
+static void begin(struct live *l, const char *script, const char *more)
 {
 	char path[96], extra[256];
 	FILE *f;
@@ -41,8 +42,8 @@ static void begin(struct live *l, const char *script)
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(chmod(path, 0755), 0);
 	live_stop(l, SIGTERM);
-	snprintf(extra, sizeof(extra), "MemoryPreempt=checkpoint\nMemoryParameters=program=%s\n",
-		 path);
+	snprintf(extra, sizeof(extra), "MemoryPreempt=checkpoint\nMemoryParameters=program=%s%s\n",
+		 path, more);
 	live_configure(l, extra);
 	live_start(l);
 }
@@ -73,7 +74,7 @@ static void test_any_number_of_steps_leaves(void **state)
 	assert_int_equal(getrlimit(RLIMIT_STACK, &before), 0);
 	small = (struct rlimit) { STACK, before.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
-	begin(l, "exit 0");
+	begin(l, "exit 0", "");
 	assert_int_equal(setrlimit(RLIMIT_STACK, &before), 0);
 	for (int i = 0; i < STEPS; i++)
 		own[i] = live_local(l, 1, 10 * MIB, "low", &job);
@@ -99,7 +100,7 @@ static void test_floods_close_nobody_whose_memory_is_on_the_host(void **state)
 	int own, sock, other;
 	pid_t pid;
 
-	begin(l, "exit 0");
+	begin(l, "exit 0", "");
 	own = live_local(l, 20, 600 * MIB, "low", &low);
 	sock = live_hello(l, low, &page, NULL);
 	live_alloc(sock, 100 * MIB);
@@ -164,10 +165,12 @@ static void test_who_ends_on_the_host_leaves_its_memory_to_its_step(void **state
 	pid_t pid;
 	FILE *f;
 
-	begin(l, "[ $1 = checkpoint ] || exit 0\n"
-		 "mkdir first 2>/dev/null && exit 0\n"
-		 "until [ -e go ]; do sleep 0.01; done\n"
-		 "exit 1");
+	begin(l,
+	      "[ $1 = checkpoint ] || exit 0\n"
+	      "mkdir first 2>/dev/null && exit 0\n"
+	      "until [ -e go ]; do sleep 0.01; done\n"
+	      "exit 1",
+	      "");
 	own = live_local(l, 20, 600 * MIB, "low", &low);
 	sock = live_hello(l, low, &page, NULL);
 	live_alloc(sock, 100 * MIB);
@@ -228,11 +231,13 @@ static void test_two_who_do_not_return_keep_nobody_waiting(void **state)
 	pid_t pid[3];
 	uint32_t job;
 
-	begin(l, "[ $1 = restore ] || exit 0\n"
-		 "for pid; do :; done\n"
-		 "[ -e stuck.$pid ] || exit 0\n"
-		 "sleep 3\n"
-		 "exit 1");
+	begin(l,
+	      "[ $1 = restore ] || exit 0\n"
+	      "for pid; do :; done\n"
+	      "[ -e stuck.$pid ] || exit 0\n"
+	      "sleep 3\n"
+	      "exit 1",
+	      "");
 	for (int i = 0; i < 3; i++)
 		pid[i] = start_step(l, 200 * MIB, &own[i]);
 	for (int i = 0; i < 2; i++)
@@ -259,12 +264,39 @@ static void test_two_who_do_not_return_keep_nobody_waiting(void **state)
 	end(l);
 }
 
+/* While a program is to leave it has the GPU to itself, until its kernels are over or
+ * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
+static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	uint32_t low, high;
+	int own, sock, other;
+
+	if (!getenv("CHECK_LONG"))
+		skip();
+	begin(l, "exit 0", ",preempt_timeout=10s");
+	own = live_local(l, 20, 600 * MIB, "low", &low);
+	sock = live_hello(l, low, &page, NULL);
+	live_launch(sock, page, 0, 1);
+	other = live_local(l, 20, 600 * MIB, "high", &high);
+	live_await_log(l, "kernels have not ended within preempt_timeout");
+	sleep(35);
+	assert_int_equal(live_logged(l, "its memory is taken back for"), 1);
+	gs_page_unmap(page);
+	close(other);
+	close(sock);
+	close(own);
+	end(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		LIVE(test_any_number_of_steps_leaves),
 		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
 		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
+		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};
 

@@ -24,8 +24,10 @@
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)
-/* After a failure the same allocation is left alone for this long. */
+/* After a failure the same allocation is left alone for this long, and so many times as long as the
+ * attempt took: while it is to leave, its program has the GPU to itself. */
 #define RETRY_NS (30 * GS_NS_PER_S)
+#define RETRY_TIMES 4
 
 void gs_checkpoint_destroy(struct gs_checkpoint *t)
 {
@@ -95,8 +97,9 @@ static void refused(struct gs_checkpoint *t, struct gs_alloc *a, const char *why
 {
 	struct gs_alloc *first = gs_memory_first(t->d, a->device);
 	char name[32], text[sizeof(first->not_taken)];
+	uint64_t now = gs_clock_ns(), pause = RETRY_TIMES * (now - t->since_ns);
 
-	a->keep_until_ns = gs_clock_ns() + RETRY_NS;
+	a->keep_until_ns = now + (pause > RETRY_NS ? pause : RETRY_NS);
 	gs_suspend_failed(t->d, a, why);
 	snprintf(text, sizeof(text), "%s keeps it: %s",
 		 gs_checkpoint_name(t->d, a, name, sizeof(name)), why);

@@ -321,6 +321,7 @@ static void leave_next(struct gs_checkpoint *t)
 
 void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a, int idle)
 {
+	t->since_ns = gs_clock_ns();
 	a->away = calloc(1, sizeof(*a->away));
 	if (!a->away) {
 		t->refused(t, a, "no memory");
@@ -328,7 +329,6 @@ void gs_checkpoint_leave(struct gs_checkpoint *t, struct gs_alloc *a, int idle)
 	}
 	a->away->idle = idle;
 	t->alloc = a;
-	t->since_ns = gs_clock_ns();
 	a->admitted = 0; /* a program that starts now waits */
 	leave_next(t);
 }
