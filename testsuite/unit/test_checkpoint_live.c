@@ -264,6 +264,34 @@ static void test_two_who_do_not_return_keep_nobody_waiting(void **state)
 	end(l);
 }
 
+/* What moves memory may close its output long before it has ended: the driver's own end may take
+ * long, and files are closed one after the other. */
+static void test_a_program_that_does_not_end_keeps_nobody_waiting(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	uint32_t low, high;
+	int own, sock, other;
+	uint64_t since;
+
+	begin(l, "echo moved; exec >/dev/null 2>&1 3>&-; sleep 4", "");
+	own = live_local(l, 20, 600 * MIB, "low", &low);
+	sock = live_hello(l, low, &page, NULL);
+	other = live_local(l, 20, 600 * MIB, "high", &high);
+	live_await_log(l, "its memory is taken back for");
+	usleep(500000);
+	since = gs_clock_ns();
+	live_serves(l);
+	assert_true(gs_clock_ns() - since < 2 * GS_NS_PER_S);
+	assert_int_equal(live_logged(l, ": its memory is on the host: moved"), 0);
+	live_await_log(l, ": its memory is on the host: moved");
+	gs_page_unmap(page);
+	close(other);
+	close(sock);
+	close(own);
+	end(l);
+}
+
 /* While a program is to leave it has the GPU to itself, until its kernels are over or
  * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
 static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
@@ -296,6 +324,7 @@ int main(void)
 		LIVE(test_any_number_of_steps_leaves),
 		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
 		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
+		LIVE(test_a_program_that_does_not_end_keeps_nobody_waiting),
 		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};

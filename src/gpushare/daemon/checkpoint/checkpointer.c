@@ -26,7 +26,7 @@
 struct gs_checkpointer {
 	pid_t pid;
 	int sock, killed;
-	struct event *readable, *timer;
+	struct event *readable, *timer, *end;
 	gs_checkpointer_done *done;
 	void *arg;
 	char said[192];
@@ -77,6 +77,8 @@ static void destroy(struct gs_checkpointer *m)
 		gs_event_free(m->readable);
 	if (m->timer)
 		gs_event_free(m->timer);
+	if (m->end)
+		gs_event_free(m->end);
 	if (m->sock >= 0)
 		close(m->sock);
 	free(m);
@@ -97,13 +99,19 @@ static void keep_line(struct gs_checkpointer *m, char *text)
 	}
 }
 
-/* Its end of the socket is closed: the child has ended, or is about to. */
+/* Its end of the socket is closed, so the child has ended, or is about to. The driver may take long
+ * for its part of that, and the loop must not wait for it. */
 static void over(struct gs_checkpointer *m)
 {
+	static const struct timeval soon = { 0, 2000 };
 	enum gs_moved result;
 	int status = 0;
 
-	waitpid(m->pid, &status, 0);
+	if (waitpid(m->pid, &status, WNOHANG) == 0) {
+		event_del(m->readable);
+		evtimer_add(m->end, &soon);
+		return;
+	}
 	result = m->killed || WIFSIGNALED(status) ? GS_MOVE_KILLED :
 		 WEXITSTATUS(status) == 0         ? GS_MOVED :
 		 WEXITSTATUS(status) == REFUSED   ? GS_MOVE_REFUSED :
@@ -129,6 +137,13 @@ static void on_output(evutil_socket_t fd, short what, void *arg)
 	} else {
 		over(m);
 	}
+}
+
+static void on_end(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	over(arg);
 }
 
 static void on_timeout(evutil_socket_t fd, short what, void *arg)
@@ -202,8 +217,9 @@ struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct 
 	if (m->sock >= 0) {
 		m->readable = gs_event_new(d->base, m->sock, EV_READ | EV_PERSIST, on_output, m);
 		m->timer = gs_event_new(d->base, -1, 0, on_timeout, m);
+		m->end = gs_event_new(d->base, -1, 0, on_end, m);
 	}
-	if (!m->readable || !m->timer || event_add(m->readable, NULL) < 0 ||
+	if (!m->readable || !m->timer || !m->end || event_add(m->readable, NULL) < 0 ||
 	    evtimer_add(m->timer, &tv) < 0) {
 		if (m->pid > 0) {
 			kill(m->pid, SIGKILL);
