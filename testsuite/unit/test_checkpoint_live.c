@@ -292,6 +292,48 @@ static void test_a_program_that_does_not_end_keeps_nobody_waiting(void **state)
 	end(l);
 }
 
+static void wait_for_file(const struct live *l, const char *name)
+{
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", l->dir, name);
+	while (access(path, F_OK) < 0 && gs_clock_ns() < until)
+		usleep(5000);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* A gpushare-mem of an earlier daemon may still move memory to the host: whoever brought it back
+ * before that is over would find it on the GPU, and then it would be on the host for ever. */
+static void test_a_restart_waits_for_a_move_to_the_host(void **state)
+{
+	struct live *l = *state;
+	int own, other, sock;
+	struct gs_page *page;
+	uint32_t low, high;
+	char path[128];
+
+	begin(l,
+	      "if [ $1 = checkpoint ]; then touch begun; sleep 3; touch moved\n"
+	      "elif [ -e moved ]; then rm moved; touch returned; fi\n"
+	      "echo done",
+	      "");
+	own = live_local(l, 20, 600 * MIB, "low", &low);
+	sock = live_hello(l, low, &page, NULL);
+	other = live_local(l, 20, 600 * MIB, "high", &high);
+	wait_for_file(l, "begun");
+	live_stop(l, SIGKILL);
+	live_start(l);
+	wait_for_file(l, "returned");
+	snprintf(path, sizeof(path), "%s/moved", l->dir);
+	assert_true(access(path, F_OK) < 0);
+	gs_page_unmap(page);
+	close(other);
+	close(sock);
+	close(own);
+	end(l);
+}
+
 /* While a program is to leave it has the GPU to itself, until its kernels are over or
  * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
 static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
@@ -325,6 +367,7 @@ int main(void)
 		LIVE(test_floods_close_nobody_whose_memory_is_on_the_host),
 		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
 		LIVE(test_a_program_that_does_not_end_keeps_nobody_waiting),
+		LIVE(test_a_restart_waits_for_a_move_to_the_host),
 		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};

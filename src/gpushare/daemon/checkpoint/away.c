@@ -4,11 +4,17 @@
 #include "gpushare/daemon/checkpoint/away.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
+#include "gpushare/config/config.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/proto/job_name.h"
+
+/* How often to poll whether an earlier daemon's gpushare-mem has ended. */
+#define POLL_NS (100 * GS_NS_PER_MS)
 
 int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *s)
 {
@@ -34,6 +40,18 @@ const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *a, ch
 			break;
 		}
 	return buf;
+}
+
+int gs_away_is_being_moved(const struct gs_daemon *d, struct gs_away *away, uint64_t now)
+{
+	if (!away->helper || !gs_proc_alive(away->helper, away->helper_start)) {
+		away->helper = 0;
+		return 0;
+	}
+	if (now - d->started_ns > d->config->memory_preempt_timeout_ns)
+		kill(away->helper, SIGKILL);
+	away->again_ns = now + POLL_NS;
+	return 1;
 }
 
 uint64_t gs_checkpoint_on_host(const struct gs_daemon *d)
@@ -77,6 +95,28 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 	LIST_FOREACH (p, &s->alloc->away->processes, link)
 		fprintf(f, "away %u %u %d %" PRIu64 " %" PRIu64 "\n", s->info.job_id,
 			s->info.step_id, (int)p->pid, p->start, p->bytes);
+	if (s->alloc->away->helper)
+		fprintf(f, "moving %u %u %d %" PRIu64 "\n", s->info.job_id, s->info.step_id,
+			(int)s->alloc->away->helper, s->alloc->away->helper_start);
+}
+
+/* Comes behind the lines of its processes. */
+static int parse_moving(struct gs_daemon *d, const char *line)
+{
+	unsigned job, step;
+	struct gs_step *s;
+	uint64_t start;
+	int pid, at = 0;
+
+	if (sscanf(line, "moving %u %u %d %" SCNu64 "%n", &job, &step, &pid, &start, &at) != 4 ||
+	    line[at] || pid <= 1)
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (s && s->alloc->away) {
+		s->alloc->away->helper = pid;
+		s->alloc->away->helper_start = start;
+	}
+	return 1;
 }
 
 static int parse(struct gs_daemon *d, const char *line)
@@ -91,7 +131,7 @@ static int parse(struct gs_daemon *d, const char *line)
 	if (sscanf(line, "away %u %u %d %" SCNu64 " %" SCNu64 "%n", &job, &step, &pid, &start,
 		   &bytes, &at) != 5 ||
 	    line[at] || pid <= 1)
-		return 0;
+		return parse_moving(d, line);
 	s = gs_step_find(d, job, step);
 	if (!s || !gs_proc_alive(pid, start))
 		return 1;

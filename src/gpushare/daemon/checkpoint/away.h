@@ -39,7 +39,10 @@ struct gs_away {
 	uint64_t room_ns; /* when there was room, ns; 0: not known */
 	int no_room;      /* there was none, and that is logged */
 	int lost;         /* it can never return, and its job has been told to end */
-	int idle;         /* it left because its programs called nothing, and they still do not */
+	/* the gpushare-mem that moves one of its processes, perhaps an earlier daemon's; 0: none */
+	pid_t helper;
+	uint64_t helper_start;
+	int idle; /* it left because its programs called nothing, and they still do not */
 };
 
 /* Frees the record of a process. */
@@ -51,6 +54,10 @@ int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *step);
 /* Writes "job 12.0", for the allocation's first step, into buf and returns buf. */
 const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
 			       size_t size);
+
+/* Does an earlier daemon's gpushare-mem still move its memory to the host? It can return only when
+ * that is over: sets when to look again. It is killed after preempt_timeout. */
+int gs_away_is_being_moved(const struct gs_daemon *d, struct gs_away *away, uint64_t now);
 
 /* Bytes of host memory that are in use, or will be. */
 uint64_t gs_checkpoint_on_host(const struct gs_daemon *d);

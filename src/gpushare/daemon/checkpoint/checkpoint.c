@@ -267,7 +267,7 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
-		const struct gs_away *away = a->away;
+		struct gs_away *away = a->away;
 
 		/* Once the lost process is gone the job's other processes continue. */
 		if (!away || (away->lost && !LIST_EMPTY(&away->processes)) ||
@@ -275,7 +275,8 @@ static struct gs_alloc *next_return(struct gs_daemon *d, uint64_t now, uint64_t 
 			continue;
 		if (next && !returns_before(away, next->away))
 			continue;
-		if (away->again_ns <= now && gs_room_for(d, a, now))
+		if (away->again_ns <= now && !gs_away_is_being_moved(d, away, now) &&
+		    gs_room_for(d, a, now))
 			next = a;
 		else if (away->again_ns < *retry_ns)
 			*retry_ns = away->again_ns;

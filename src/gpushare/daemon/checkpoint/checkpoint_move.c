@@ -60,9 +60,29 @@ static void idle(struct gs_checkpoint *t)
 static void start_checkpointer(struct gs_checkpoint *t, const char *verb,
 			       gs_checkpointer_done *done)
 {
+	struct gs_away *away = t->alloc->away;
+	struct gs_proc proc;
+
 	t->checkpointer_ns = gs_clock_ns();
 	t->checkpointer =
 		gs_checkpointer_start(t->d, t->alloc->device, verb, t->process->pid, done, t);
+	if (!t->checkpointer || gs_proc_read(gs_checkpointer_pid(t->checkpointer), &proc) < 0)
+		return;
+	/* a daemon that finds this in the state file waits for it */
+	away->helper = gs_checkpointer_pid(t->checkpointer);
+	away->helper_start = proc.start;
+	gs_state_save(t->d);
+}
+
+/* The checkpointer has ended; 0: so has the allocation. */
+static int has_moved(struct gs_checkpoint *t)
+{
+	t->checkpointer = NULL;
+	if (t->alloc)
+		t->alloc->away->helper = 0;
+	else
+		idle(t);
+	return t->alloc != NULL;
 }
 
 /* The checkpointer has moved these bytes, out or back: adds them to all steps of the allocation. */
@@ -121,11 +141,8 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 	struct gs_checkpoint *t = arg;
 	struct gs_away_process *p = t->process;
 
-	t->checkpointer = NULL;
-	if (!t->alloc) {
-		idle(t);
+	if (!has_moved(t))
 		return;
-	}
 	if (p && result == GS_MOVED) {
 		gs_log(GS_LOG_INFO, "pid %d: its memory is back: %s", (int)p->pid, said);
 		if (p->counted)
@@ -237,11 +254,8 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 	struct gs_checkpoint *t = arg;
 	struct gs_away_process *p = t->process;
 
-	t->checkpointer = NULL;
-	if (!t->alloc) {
-		idle(t);
+	if (!has_moved(t))
 		return;
-	}
 	if (p && (result == GS_MOVE_FAILED || result == GS_MOVE_REFUSED)) {
 		give_up(t, said);
 		return;

@@ -231,6 +231,11 @@ struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct 
 	return m;
 }
 
+pid_t gs_checkpointer_pid(const struct gs_checkpointer *m)
+{
+	return m->pid;
+}
+
 void gs_checkpointer_abandon(struct gs_checkpointer *m)
 {
 	if (m)

@@ -30,6 +30,9 @@ struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct 
 					      const char *verb, pid_t pid,
 					      gs_checkpointer_done *done, void *arg);
 
+/* Its process, which is not reaped before `done` is called. */
+pid_t gs_checkpointer_pid(const struct gs_checkpointer *checkpointer);
+
 /* `done` is not called any more; the program continues. NULL is fine. */
 void gs_checkpointer_abandon(struct gs_checkpointer *checkpointer);
 
