@@ -334,6 +334,46 @@ static void test_a_restart_waits_for_a_move_to_the_host(void **state)
 	end(l);
 }
 
+/* Slurm suspends a job whose memory is on the host already: a restart must not bring it back. */
+static void test_a_restart_leaves_a_suspended_job_on_the_host(void **state)
+{
+	struct live *l = *state;
+	struct gs_page *page;
+	int own, sock, admin;
+	struct gs_msg msg;
+	uint32_t job;
+	pid_t other;
+
+	begin(l, "echo done", "\nSuspendMemory=checkpoint\nIdleReclaim=200ms");
+	own = live_local(l, 20, 600 * MIB, "low", &job);
+	sock = live_hello(l, job, &page, NULL);
+	gs_page_store(page->calls.begun, 1);
+	gs_page_store(page->calls.ended, 1);
+	other = fork();
+	if (other == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		live_local(l, 20, 600 * MIB, "low", &job);
+		pause();
+	}
+	live_await_log(l, "are on the host");
+	admin = live_connect(l);
+	gs_msg_init(&msg, GS_MSG_SUSPEND, 1);
+	msg.suspend.job_id = job;
+	live_send(admin, &msg, -1);
+	live_expect(admin, &msg, GS_MSG_OK, NULL);
+	close(admin);
+	live_stop(l, SIGKILL);
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	live_start(l);
+	usleep(500000);
+	assert_int_equal(live_logged(l, "its memory is back"), 0);
+	gs_page_unmap(page);
+	close(sock);
+	close(own);
+	end(l);
+}
+
 /* While a program is to leave it has the GPU to itself, until its kernels are over or
  * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
 static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
@@ -368,6 +408,7 @@ int main(void)
 		LIVE(test_who_ends_on_the_host_leaves_its_memory_to_its_step),
 		LIVE(test_a_program_that_does_not_end_keeps_nobody_waiting),
 		LIVE(test_a_restart_waits_for_a_move_to_the_host),
+		LIVE(test_a_restart_leaves_a_suspended_job_on_the_host),
 		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};

@@ -64,6 +64,7 @@ int gs_suspend_begin(struct gs_connection *conn, uint32_t job_id, uint32_t tag)
 	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->info.job_id == job_id)
 			s->alloc->suspended = 1;
+	gs_state_save(d); /* its memory may be on the host already */
 	gs_memory_step(d);
 	gs_suspend_answer(d); /* a job without steps here need not wait for another job's memory */
 	return 0;
