@@ -80,6 +80,17 @@ of_idle() { # LINE...: what check says of memory, with these lines
 check "check doubts IdleReclaim where nobody waits on the node" eval "of_idle IdleReclaim=10m | grep -E '^doubtful.*without MemoryQueue=node'"
 check "but not where somebody may" eval "! of_idle IdleReclaim=10m MemoryQueue=node"
 
+# --- nodes, as slurm.conf lists them ---
+
+knows() { # FINDING NODE NAMES: what check says of the node, where NodeName= has these names
+	(cat "$TMP/gpushare.conf"; echo "NodeName=$2") >"$TMP/node.conf"
+	printf '%s\n' 'ClusterName=c' 'GresTypes=gpushare' "NodeName=$3 Gres=gpushare:100" >"$TMP/node.slurm"
+	t 40 gpusharectl check --config "$TMP/node.conf" --slurm-conf "$TMP/node.slurm" >"$TMP/node.said"
+	grep -E "^$1 +node " "$TMP/node.said"
+}
+check "check finds a node in a list" eval "knows good n12 'm,n[1-3,10-12]' && knows good n01 'n[01-16]' && knows good n100 'n[01-120]' && knows good n1-a 'n[1-4]-a'"
+check "but none of another width, or with another end" eval "knows wrong n01 'n[1-16]' && knows wrong n1 'n[01-16]' && knows wrong n1 'n[1-4]-a' && knows wrong n5-a 'n[1-4]-a'"
+
 # What gpushare.conf would have said is not known: munge's socket, and where slurm.conf is.
 cp "$TMP/gpushare.conf" "$TMP/broken.conf" && echo "NoSuchKey=1" >>"$TMP/broken.conf"
 blames() { # those that check calls wrong

@@ -24,40 +24,56 @@ static const char *node_name(const struct gs_check *c, char *host, size_t size)
 	return host;
 }
 
+/* Is the number of so many digits in "01-16,20"? Slurm writes it as wide as the range begins. */
+static int in_ranges(const char *range, const char *digits, size_t length)
+{
+	unsigned long number = strtoul(digits, NULL, 10);
+
+	for (;;) {
+		char *end;
+		unsigned long from = strtoul(range, &end, 10);
+		size_t width = (size_t)(end - range);
+		unsigned long to = *end == '-' ? strtoul(end + 1, &end, 10) : from;
+
+		if (number >= from && number <= to &&
+		    (length == width || (length > width && *digits != '0')))
+			return 1;
+		if (*end != ',')
+			return 0;
+		range = end + 1;
+	}
+}
+
+/* Does "n[01-16,20]-a", of n characters, name the host? */
+static int word_names_host(const char *word, size_t n, const char *host)
+{
+	const char *open = memchr(word, '[', n), *close = memchr(word, ']', n), *digits;
+	size_t length, rest;
+
+	if (!open || !close || close < open)
+		return strlen(host) == n && strncmp(word, host, n) == 0;
+	if (strncmp(word, host, (size_t)(open - word)) != 0)
+		return 0;
+	digits = host + (open - word);
+	length = strspn(digits, "0123456789");
+	rest = n - (size_t)(close + 1 - word);
+	return length && strlen(digits + length) == rest &&
+	       strncmp(close + 1, digits + length, rest) == 0 &&
+	       in_ranges(open + 1, digits, length);
+}
+
 /* Does "n[01-16,20],x" name the host?  Lists of numbers in one pair of brackets per word, Slurm's
  * usual form. */
 static int names_host(const char *list, const char *host)
 {
 	while (*list) {
-		size_t n = 0, prefix;
+		size_t n = 0;
 		int depth = 0;
-		const char *open;
 
 		for (; list[n] && (depth || list[n] != ','); n++)
 			depth += (list[n] == '[') - (list[n] == ']');
-		open = memchr(list, '[', n);
-		prefix = open ? (size_t)(open - list) : n;
-		if (!open && strlen(host) == n && strncmp(list, host, n) == 0)
+		if (word_names_host(list, n, host))
 			return 1;
-		if (open && strncmp(list, host, prefix) == 0) {
-			const char *range = open + 1;
-			const char *digits = host + prefix;
-			unsigned long number = strtoul(digits, NULL, 10);
-
-			while (range < list + n && *digits &&
-			       strspn(digits, "0123456789") == strlen(digits)) {
-				char *end;
-				unsigned long from = strtoul(range, &end, 10);
-				size_t width = (size_t)(end - range);
-				unsigned long to = *end == '-' ? strtoul(end + 1, &end, 10) : from;
-
-				if (number >= from && number <= to && strlen(digits) >= width)
-					return 1;
-				if (*end != ',')
-					break;
-				range = end + 1;
-			}
-		}
 		list += n + (list[n] == ',');
 	}
 	return 0;
