@@ -68,10 +68,11 @@ void sim_workload_free(struct sim_workload *workload);
 #define SIM_TIME_MOST_NS (UINT64_MAX / 2)
 
 /* -1 with the reason if the simulated time is beyond that: what takes so long was not meant. */
-static inline int sim_time_check(uint64_t now, struct gs_error *err)
+static inline int sim_time_check(uint64_t at_ns, struct gs_error *err)
 {
-	return now <= SIM_TIME_MOST_NS ? 0 :
-					 gs_fail(err, "the simulated time is more than 292 years");
+	return at_ns <= SIM_TIME_MOST_NS ?
+		       0 :
+		       gs_fail(err, "the simulated time is more than 292 years");
 }
 
 #endif
