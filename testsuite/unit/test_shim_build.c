@@ -16,7 +16,7 @@
 
 #include "device/shim/variant/build.h"
 #include "device/shim/variant/ptxas.h"
-#include "fake_driver.h"
+#include "fake_driver_core.h"
 #include "shim_rig.h"
 
 #define LONG_PS UINT64_C(1000000000) /* of a block-task: LONG_GRID of them take seconds */
@@ -138,6 +138,61 @@ static void the_module_goes(void **unused)
 		EVENTUALLY(code->build != SHIM_BUILD_WANTED);
 		assert_null(code->variants);
 	}
+}
+
+/* Unloads and loads the rig's module again once a variant is being made, which is asked about then.
+ * Its kernel then has another number, and nobody may use the one that it had. */
+#define ANOTHER ((CUfunction)0x1100)
+static CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
+static CUresult (*function_attribute)(int *, CUfunction_attribute, CUfunction);
+static _Atomic int launched, comes_back, asked_of_the_past;
+
+static CUresult fake_another(CUfunction *f, CUmodule module, const char *name)
+{
+	(void)name;
+	*f = module == FAKE_MODULE ? ANOTHER : FAKE_VARIANT;
+	return CUDA_SUCCESS;
+}
+
+static CUresult fake_device_attribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+	if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR &&
+	    atomic_exchange(&comes_back, 0)) {
+		EVENTUALLY(launched);
+		FAKE_PUT(cuModuleGetFunction, fake_another);
+		anew();
+	}
+	return device_attribute(value, attribute, device);
+}
+
+static CUresult fake_function_attribute(int *value, CUfunction_attribute attribute, CUfunction f)
+{
+	asked_of_the_past += f == FAKE_ORIGINAL && kernel == ANOTHER;
+	return function_attribute(value, attribute, f);
+}
+
+static void the_module_goes_and_comes_back(void **unused)
+{
+	void *get_function = shim_slot[SHIM_FN_cuModuleGetFunction];
+	struct shim_code *code = anew();
+
+	(void)unused;
+	memcpy(&device_attribute, &shim_slot[SHIM_FN_cuDeviceGetAttribute], sizeof(void *));
+	memcpy(&function_attribute, &shim_slot[SHIM_FN_cuFuncGetAttribute], sizeof(void *));
+	FAKE_PUT(cuDeviceGetAttribute, fake_device_attribute);
+	FAKE_PUT(cuFuncGetAttribute, fake_function_attribute);
+	taking(LONG_PS);
+	comes_back = 1;
+	launch_and_end();
+	launched = 1;
+	EVENTUALLY(!comes_back && code->build != SHIM_BUILD_WANTED);
+	assert_ptr_equal(kernel, ANOTHER);
+	assert_ptr_not_equal(shim_kernel_find(kernel)->code, code);
+	assert_int_equal(asked_of_the_past, 0);
+	assert_null(code->variants);
+	FAKE_PUT(cuDeviceGetAttribute, device_attribute);
+	FAKE_PUT(cuFuncGetAttribute, function_attribute);
+	shim_slot[SHIM_FN_cuModuleGetFunction] = get_function;
 }
 
 /* The child has no thread that makes variants; it gets one of its own. */
@@ -280,6 +335,7 @@ int main(void)
 		LAZY(not_for_nothing),
 		LAZY(the_driver_refuses_it),
 		LAZY(the_module_goes),
+		LAZY(the_module_goes_and_comes_back),
 		LAZY(a_fork_meanwhile),
 		cmocka_unit_test(a_compiler_of_its_own),
 		cmocka_unit_test(it_fails),

@@ -249,6 +249,23 @@ void shim_kernel_graph(const void *handle, uint32_t local_bytes, uint32_t nodes,
 		shim_time_forget(&k->time[i]);
 }
 
+int shim_kernel_use(const struct shim_kernel *k)
+{
+	struct shim_module *m = k->code->module;
+
+	if (!m || !shim_module_use(m))
+		return 0;
+	if (k->handle)
+		return 1;
+	shim_module_unuse(m);
+	return 0;
+}
+
+void shim_kernel_unuse(const struct shim_kernel *k)
+{
+	shim_module_unuse(k->code->module);
+}
+
 enum ptx_reason shim_kernel_why(const struct shim_kernel *k)
 {
 	return k->code->transform == PTX_TRANSFORM_AS_IS ? (enum ptx_reason)k->code->reason :

@@ -144,6 +144,13 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 }
 
 /*
+ * As shim_module_use() of the kernel's module. It returns 0 also if the handle went with the module
+ * and the module has been loaded again since: then the driver must not be asked about the handle.
+ */
+int shim_kernel_use(const struct shim_kernel *k);
+void shim_kernel_unuse(const struct shim_kernel *k);
+
+/*
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
 void shim_kernels_unloaded(const void *module);

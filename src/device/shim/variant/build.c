@@ -118,11 +118,10 @@ static void wait_for_quiet(const _Atomic int *over)
 /*
  * Loads the variant while no preemptible kernel is out: the driver takes its lock for that, and an
  * evicted kernel could not be relaunched meanwhile. If the program's module goes before the variant
- * is ready, the variant is not used.
+ * is ready, the variant is not used, even if the module has been loaded again.
  */
 static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *made)
 {
-	struct shim_module *m = r->kernel->code->module;
 	enum ptx_reason why = PTX_REASON_NOT_BUILT;
 	struct shim_variant *v = NULL;
 	CUcontext popped;
@@ -131,7 +130,7 @@ static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *ma
 		wait_for_quiet(r->stop);
 	shim_barrier_enter(0);
 	if (shim_context_use(r->ctx)) {
-		if (shim_module_use(m)) {
+		if (shim_kernel_use(r->kernel)) {
 			why = PTX_REASON_REFUSED;
 			if (REAL(cuCtxPushCurrent_v2)(r->ctx->ctx) == CUDA_SUCCESS) {
 				v = load(r, made);
@@ -139,7 +138,7 @@ static enum ptx_reason install(const struct shim_recipe *r, struct shim_made *ma
 			}
 			if (v)
 				shim_variant_add(r->kernel->code, v);
-			shim_module_unuse(m);
+			shim_kernel_unuse(r->kernel);
 		}
 		shim_context_unuse(r->ctx);
 	}

@@ -96,6 +96,10 @@ static uint64_t blocks_at_once(const struct shim_recipe *r)
 
 	if (!r->seen.threads || !shim_context_use(r->ctx))
 		return 0;
+	if (!shim_kernel_use(r->kernel)) {
+		shim_context_unuse(r->ctx);
+		return 0;
+	}
 	if (REAL(cuCtxPushCurrent_v2)(r->ctx->ctx) == CUDA_SUCCESS) {
 		if (REAL(cuOccupancyMaxActiveBlocksPerMultiprocessor)(
 			    &blocks, r->kernel->original, (int)r->seen.threads, r->seen.shared) !=
@@ -103,6 +107,7 @@ static uint64_t blocks_at_once(const struct shim_recipe *r)
 			blocks = 0;
 		REAL(cuCtxPopCurrent_v2)(&popped);
 	}
+	shim_kernel_unuse(r->kernel);
 	shim_context_unuse(r->ctx);
 	return blocks > 0 ? (uint64_t)blocks * (uint64_t)r->ctx->sms : 0;
 }

@@ -29,14 +29,12 @@ struct work {
  * unloads or destroys one of them waits meanwhile, so nothing is compiled in between. */
 static int enter(const struct work *w)
 {
-	struct shim_module *m = w->r->kernel->code->module;
-
 	if (!shim_context_use(w->r->ctx))
 		return 0;
-	if (shim_module_use(m)) {
+	if (shim_kernel_use(w->r->kernel)) {
 		if (REAL(cuCtxPushCurrent_v2)(w->r->ctx->ctx) == CUDA_SUCCESS)
 			return 1;
-		shim_module_unuse(m);
+		shim_kernel_unuse(w->r->kernel);
 	}
 	shim_context_unuse(w->r->ctx);
 	return 0;
@@ -47,7 +45,7 @@ static void leave(const struct work *w)
 	CUcontext popped;
 
 	REAL(cuCtxPopCurrent_v2)(&popped);
-	shim_module_unuse(w->r->kernel->code->module);
+	shim_kernel_unuse(w->r->kernel);
 	shim_context_unuse(w->r->ctx);
 }
 
@@ -243,18 +241,18 @@ void shim_recipe_add(shim_recipe_other_fn *other)
 
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made)
 {
-	struct shim_module *m = r->kernel->code->module;
+	const struct shim_module *m = r->kernel->code->module;
 	enum ptx_reason why = PTX_REASON_UNSEEN;
 	struct shim_bytes image = { NULL, 0 };
 
 	memset(made, 0, sizeof(*made));
-	if (!m || !shim_module_use(m))
+	if (!shim_kernel_use(r->kernel))
 		return why;
 	if (m->image.at)
 		image = shim_image_read(&m->image);
 	else
 		why = m->image.why;
-	shim_module_unuse(m);
+	shim_kernel_unuse(r->kernel);
 	if (!image.data)
 		return why;
 	why = make_from_ptx(r, &image, fresh, made);
