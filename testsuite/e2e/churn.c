@@ -99,6 +99,19 @@ static void launch(struct work *w, int kernel, CUstream stream)
 			     params, NULL));
 }
 
+/* A handle from a list: no call has told the shim which kernel it is of. */
+static void from_list(struct work *w)
+{
+	CUfunction f[2];
+	const char *name;
+
+	CHECK(cuModuleEnumerateFunctions(f, 2, w->module));
+	for (int i = 0; i < 2; i++) {
+		CHECK(cuFuncGetName(&name, f[i]));
+		w->kernel[strcmp(name, "other") == 0] = f[i];
+	}
+}
+
 /* In the current context. */
 static void begin(struct work *w, int which)
 {
@@ -107,7 +120,9 @@ static void begin(struct work *w, int which)
 	w->mul = 1;
 	CHECK(cuCtxGetCurrent(&w->ctx));
 	CHECK(cuModuleLoadData(&w->module, ptx[w->which]));
-	for (int i = 0; i < 2; i++) /* their order, too */
+	if (which & 4)
+		from_list(w);
+	for (int i = 0; i < 2 && !(which & 4); i++) /* their order, too */
 		CHECK(cuModuleGetFunction(&w->kernel[i ^ (which >> 1 & 1)], w->module,
 					  i ^ (which >> 1 & 1) ? "other" : "lcg"));
 	CHECK(cuStreamCreate(&w->stream[1], CU_STREAM_DEFAULT));

@@ -128,10 +128,16 @@ void ring(void)
 #define TEXT(macro) AS_TEXT(macro)
 const char *shim_rig_connections = TEXT(RIG_CONNECTIONS);
 
-int shim_rig_setup(void **state)
+void shim_rig_load(void)
 {
 	CUmodule module;
 
+	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
+	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+}
+
+int shim_rig_setup(void **state)
+{
 	(void)state;
 	if (page)
 		return 0;
@@ -140,9 +146,8 @@ int shim_rig_setup(void **state)
 	if (shim_rig_connections)
 		setenv("CUDA_DEVICE_MAX_CONNECTIONS", shim_rig_connections, 1);
 	setenv("GPUSHARE_SOCKET", "/nonexistent/gpushared.sock", 1);
-	assert_int_equal(cuModuleLoadData(&module, shim_rig_ptx), CUDA_SUCCESS);
+	shim_rig_load();
 	expect_calls("load");
-	assert_int_equal(cuModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
 	shim_session()->variant_min_ns = 0;
 	page = shim_session()->page;
 	EVENTUALLY(gs_page_load(page->grant) == 1);

@@ -37,6 +37,8 @@ extern CUfunction kernel;    /* k */
 #define RIG_CONNECTIONS 13
 extern const char *shim_rig_connections;
 
+/* Loads the module; again where it went with its context. */
+void shim_rig_load(void);
 /* Of a group of tests: does what the head of this file says, once in the process. */
 int shim_rig_setup(void **state);
 /* Before a test: the time slice is ours, nothing is out, no call is remembered. */

@@ -424,6 +424,7 @@ static void test_a_context_with_the_handle_of_another(void **unused)
 		shim_rig_idle(NULL);
 	}
 	assert_int_equal(fake_driver_stale(), 0);
+	shim_rig_load();
 }
 
 static _Atomic int waited;

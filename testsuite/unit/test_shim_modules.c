@@ -17,6 +17,7 @@
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/session/session.h"
 #include "device/shim/base/shim.h"
+#include "device/shim/base/upcalls.h"
 #include "device/shim/variant/variant.h"
 #include "device/shim/base/wraps.h"
 #include "fake_driver.h"
@@ -518,6 +519,40 @@ static void libraries_do_not_come_back(void **unused)
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
+/* The driver unloads them. Meanwhile another thread has got the context's handle and the module's
+ * for new ones, which stay. */
+static void modules_go_with_their_context(void **unused)
+{
+	CUcontext ctx = shim_context_handle();
+	char *heap = strdup(ptx);
+	CUmodule module = module_of(heap), other;
+	struct shim_module *m = shim_module_find(module), *fresh;
+	struct shim_kernel *k = kernel_of(module), *its;
+	CUlibrary library = library_of(ptx);
+
+	(void)unused;
+	assert_non_null(m->image.own);
+	shim_upcalls->context_ends(ctx, 0);
+	assert_ptr_equal(shim_module_find(module), m);
+	next_handle = (uintptr_t)module - 0x100000;
+	other = module_of(ptx);
+	assert_ptr_equal(other, module);
+	fresh = shim_module_find(other);
+	its = kernel_of(other);
+	shim_upcalls->context_ends(ctx, 1);
+	assert_null(m->image.own);
+	assert_null(k->handle);
+	assert_true(m->gone);
+	assert_ptr_equal(shim_module_find(other), fresh);
+	assert_ptr_equal(kernel_of(other), its);
+	assert_non_null(shim_module_find(library));
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	/* As one that the program has unloaded it may come back. */
+	next_handle += 0x100000;
+	assert_ptr_equal(shim_module_find(module_of(heap)), m);
+	free(heap);
+}
+
 /* ---- what is set on them --------------------------------------------------------- */
 
 /* Each call adds up the handles that it is for. */
@@ -705,6 +740,7 @@ int main(void)
 		cmocka_unit_test(what_is_alike_is_not_the_same),
 		cmocka_unit_test(what_is_being_made_is_not_used_again),
 		cmocka_unit_test(libraries_do_not_come_back),
+		cmocka_unit_test(modules_go_with_their_context),
 		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(what_costs_too_much),
 		cmocka_unit_test(compared_in_turns),

@@ -436,6 +436,7 @@ static void test_untracked_are_timed(void **unused)
 	last_untracked(f, 4 * 1023 + 30);
 	assert_int_equal(fake_driver_timed() - timed, 28);
 	assert_int_equal(fake_driver_stale(), 0);
+	shim_rig_load();
 	fake_driver_takes(0);
 }
 

@@ -58,12 +58,30 @@ static void forked(void)
 	shim_order_forked();
 }
 
+/* The driver has unloaded the context's modules. */
+static void modules_went(CUcontext ctx)
+{
+	struct shim_module *m = shim_modules_left(ctx), *next;
+
+	if (m) {
+		shim_variants_gone();
+		shim_kernels_gone();
+	}
+	for (; m; m = next) {
+		next = m->next;
+		shim_module_unloaded(m, m->hash);
+	}
+}
+
 static void context_ends(CUcontext ctx, int over)
 {
 	if (over) {
+		modules_went(ctx);
 		shim_channels_destroyed(ctx);
 		shim_copy_runs_destroyed(ctx);
 		shim_own_priority_destroyed(ctx);
+	} else {
+		shim_modules_leaving(ctx);
 	}
 	/* What other threads have loaded between the two calls went with the context, or is loaded
 	 * again. */

@@ -370,6 +370,18 @@ void shim_kernels_unloaded(const void *module)
 	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
+static void forget_gone(struct shim_kernel *k, void *unused)
+{
+	(void)unused;
+	if (k->code->module && k->code->module->gone)
+		forget_code(k, (void *)(uintptr_t)k->code->module->handle);
+}
+
+void shim_kernels_gone(void)
+{
+	shim_kernels_each(forget_gone, NULL);
+}
+
 static void announce(struct shim_kernel *k, void *session)
 {
 	shim_kernel_tell(session, k->code);

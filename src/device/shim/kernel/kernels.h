@@ -154,6 +154,8 @@ void shim_kernel_unuse(const struct shim_kernel *k);
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
 void shim_kernels_unloaded(const void *module);
+/* The same for all modules whose records say that they are gone. */
+void shim_kernels_gone(void);
 
 /* The program has got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a
  * library. */

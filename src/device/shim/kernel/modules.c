@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "common/hash.h"
+#include "device/shim/context/context.h"
 
 /* A thread that uses a module for longer is inside a driver call that does not return. */
 #define USED_NS (5 * GS_NS_PER_S)
@@ -81,6 +82,8 @@ void shim_module_add(const void *handle, int library, int loaded, const struct s
 	}
 	m->handle = handle;
 	m->library = library;
+	m->ctx = library ? NULL : shim_context_handle();
+	m->leaving = 0;
 	m->loaded = loaded;
 	m->whole = 0;
 	m->image = *image;
@@ -196,6 +199,40 @@ struct shim_module *shim_module_gone(const void *handle)
 	wait_for_users(found);
 	shim_image_drop(&found->image);
 	return found;
+}
+
+void shim_modules_leaving(CUcontext ctx)
+{
+	pthread_mutex_lock(&lock);
+	for (struct shim_module *m = modules; m; m = m->next)
+		if (m->ctx == ctx)
+			m->leaving = 1;
+	pthread_mutex_unlock(&lock);
+}
+
+struct shim_module *shim_modules_left(CUcontext ctx)
+{
+	struct shim_module **at = &modules, *m, *left = NULL;
+
+	pthread_mutex_lock(&lock);
+	while ((m = *at)) {
+		if (!m->leaving || m->ctx != ctx) {
+			at = &m->next;
+			continue;
+		}
+		*at = m->next;
+		atomic_store(&m->gone, 1);
+		m->next = left;
+		left = m;
+	}
+	pthread_mutex_unlock(&lock);
+	for (m = left; m; m = m->next) {
+		wait_for_users(m);
+		m->len = m->image.len;
+		m->hash = hash_of(&m->image);
+		shim_image_drop(&m->image);
+	}
+	return left;
 }
 
 void shim_module_unloaded(struct shim_module *m, uint64_t hash)

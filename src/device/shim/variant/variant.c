@@ -240,6 +240,18 @@ void shim_variants_unloaded(const void *module)
 	shim_kernels_each(drop, (void *)(uintptr_t)module);
 }
 
+static void drop_gone(struct shim_kernel *k, void *unused)
+{
+	(void)unused;
+	if (k->code->module && k->code->module->gone)
+		drop(k, (void *)(uintptr_t)k->code->module->handle);
+}
+
+void shim_variants_gone(void)
+{
+	shim_kernels_each(drop_gone, NULL);
+}
+
 /* ---- what they cost ------------------------------------------------------------------ */
 
 /* At least so many launches each way count, besides the variant's first one. */
