@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* When variants are made, in the background, and what becomes of it if something is in the way. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -195,6 +196,30 @@ static void the_module_goes_and_comes_back(void **unused)
 	shim_slot[SHIM_FN_cuModuleGetFunction] = get_function;
 }
 
+static void *launch_cancelled(void *rc)
+{
+	pthread_cancel(pthread_self());
+	*(CUresult *)rc = launch(kernel, LONG_GRID);
+	return rc;
+}
+
+/* The first launch makes the variant; a thread that is cancelled meanwhile ends after it. */
+static void who_makes_it_is_cancelled(void **unused)
+{
+	CUresult rc = CUDA_ERROR_UNKNOWN;
+	struct shim_code *code;
+	pthread_t thread;
+
+	at_once(unused);
+	code = anew();
+	assert_int_equal(pthread_create(&thread, NULL, launch_cancelled, &rc), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	assert_non_null(code->variants);
+	finish_all();
+	EVENTUALLY(all_prepared());
+}
+
 /* The child has no thread that makes variants; it gets one of its own. */
 static void a_fork_meanwhile(void **unused)
 {
@@ -336,6 +361,7 @@ int main(void)
 		LAZY(the_driver_refuses_it),
 		LAZY(the_module_goes),
 		LAZY(the_module_goes_and_comes_back),
+		cmocka_unit_test(who_makes_it_is_cancelled),
 		LAZY(a_fork_meanwhile),
 		cmocka_unit_test(a_compiler_of_its_own),
 		cmocka_unit_test(it_fails),

@@ -3,6 +3,7 @@
  * kernel leads to what is known of it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -553,6 +554,33 @@ static void modules_go_with_their_context(void **unused)
 	free(heap);
 }
 
+/* A thread that has been cancelled gets a function and unloads its module: it ends afterwards. */
+static void *cancelled(void *module)
+{
+	CUmodule is = *(CUmodule *)module;
+	CUfunction f;
+
+	pthread_cancel(pthread_self());
+	if (cuModuleGetFunction(&f, is, "k") == CUDA_SUCCESS && shim_kernel_find(f) &&
+	    cuModuleUnload(is) == CUDA_SUCCESS)
+		*(CUmodule *)module = NULL;
+	return module;
+}
+
+static void who_is_cancelled_does_it_all(void **unused)
+{
+	CUmodule module = module_of(ptx);
+	struct shim_module *m = shim_module_find(module);
+	pthread_t thread;
+
+	(void)unused;
+	assert_int_equal(pthread_create(&thread, NULL, cancelled, &module), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_null(module);
+	assert_int_equal(m->users, 0);
+	next_handle += 0x100000;
+}
+
 /* ---- what is set on them --------------------------------------------------------- */
 
 /* Each call adds up the handles that it is for. */
@@ -741,6 +769,7 @@ int main(void)
 		cmocka_unit_test(what_is_being_made_is_not_used_again),
 		cmocka_unit_test(libraries_do_not_come_back),
 		cmocka_unit_test(modules_go_with_their_context),
+		cmocka_unit_test(who_is_cancelled_does_it_all),
 		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(what_costs_too_much),
 		cmocka_unit_test(compared_in_turns),

@@ -35,7 +35,7 @@ static struct {
 	CUstream stream;
 	uint64_t watch_ns;
 	pthread_t thread;
-	_Atomic int begun, through;
+	_Atomic int begun, launched, through;
 	int through_inside; /* it got through before that call ended */
 	CUresult rc;
 	struct shim_context *ctx; /* as it sees it */
@@ -45,6 +45,9 @@ static struct {
  * one thread alone. */
 static int alone;
 
+/* The second thread is cancelled once it has been watched. */
+static int cancelled;
+
 /* Each call goes down as "NAME@STREAM". */
 static char seen[1024];
 static pthread_spinlock_t seen_lock;
@@ -52,6 +55,7 @@ static pthread_spinlock_t seen_lock;
 static void *launch_second(void *unused)
 {
 	second.rc = launch_in(second.f, LONG_GRID, second.stream);
+	second.launched = 1;
 	second.ctx = shim_context_current(shim_session());
 	second.through = 1;
 	return unused;
@@ -65,6 +69,8 @@ static void begin_second(void)
 	while (!second.through && gs_clock_ns() < until)
 		usleep(200);
 	second.through_inside = second.through;
+	if (cancelled)
+		pthread_cancel(second.thread);
 }
 
 static void hook(const char *call, CUstream stream)
@@ -136,17 +142,23 @@ static void test_nothing_comes_between_a_variant_and_its_wait(void **unused)
 	assert_non_null(strstr(strstr(seen, "wait@7000"), "launch-variant@7000 wait@7000"));
 }
 
-/* Nor does a kernel that is too short for marks of its own. */
-static void test_a_untracked_comes_not_between_them_either(void **unused)
+/* FAKE_MACHINE_CODE is too short for marks of its own. */
+static void untracked(int is)
 {
 	struct shim_time *time = shim_kernel_time(shim_kernel_find(FAKE_MACHINE_CODE),
 						  (const unsigned int[]) { 32, 1, 1 }, LONG_GRID);
 
+	time->tpt_ps = is ? 1000 : 0;
+	time->due = is ? UINT64_MAX : 0; /* it is not timed */
+}
+
+/* Nor does a kernel that is too short for marks of its own. */
+static void test_a_untracked_comes_not_between_them_either(void **unused)
+{
 	(void)unused;
-	time->tpt_ps = 1000;
-	time->due = UINT64_MAX; /* it is not timed */
+	untracked(1);
 	assert_true(apart(kernel, STREAM, "wait", FAKE_MACHINE_CODE, STREAM));
-	time->tpt_ps = time->due = 0;
+	untracked(0);
 	assert_non_null(strstr(seen, "launch-variant@7000 wait@7000 launch-original@7000"));
 	assert_null(strstr(seen, "write-1"));
 }
@@ -244,6 +256,23 @@ static void test_per_thread_streams_are_counted_one_by_one(void **unused)
 	assert_true(mixed(kernel, CU_STREAM_PER_THREAD, "wait", kernel, OTHER));
 }
 
+/* It ends once it has launched: others would wait for ever for what it has. */
+static void test_who_waits_is_cancelled(void **unused)
+{
+	(void)unused;
+	alarm(60);
+	cancelled = 1;
+	for (int i = 0; i < 3; i++) {
+		untracked(i == 2);
+		assert_true(apart(kernel, STREAM, "wait", i ? FAKE_MACHINE_CODE : kernel, STREAM));
+		assert_true(second.launched);
+	}
+	untracked(0);
+	cancelled = 0;
+	assert_true(mixed(kernel, STREAM, "wait", kernel, OTHER));
+	alarm(0);
+}
+
 static void fork_inside(const char *call, CUstream stream)
 {
 	int status;
@@ -302,6 +331,7 @@ int main(void)
 		BOTH(test_other_streams_do_not_wait),
 		BOTH(test_two_that_come_first_share_a_context),
 		BOTH(test_per_thread_streams_are_counted_one_by_one),
+		BOTH(test_who_waits_is_cancelled),
 		BOTH(test_a_forked_child_waits_for_nobody),
 	};
 

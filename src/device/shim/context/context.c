@@ -325,6 +325,7 @@ void shim_context_gone(CUcontext ctx)
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
 	struct shim_context *first;
+	int cancels;
 
 	known_device.uses = 0;
 	pthread_mutex_lock(&lock);
@@ -333,9 +334,12 @@ void shim_context_gone(CUcontext ctx)
 		if (c->ctx == ctx)
 			atomic_store(&c->gone, 1);
 	pthread_mutex_unlock(&lock);
+	/* Who is cancelled meanwhile would leave the barrier closed. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	for (struct shim_context *c = first; c; c = c->next)
 		while (c->ctx == ctx && atomic_load(&c->users) && !shim_in_vain(from))
 			nanosleep(&nap, NULL);
+	pthread_setcancelstate(cancels, NULL);
 	shim_upcalls->context_ends(ctx, 0);
 }
 

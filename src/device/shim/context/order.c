@@ -140,11 +140,14 @@ static void end_ownership(const struct shim_section *p)
 		append(its);
 }
 
-/* Puts the section behind all others; it may be in the list already, as the launch thread's. */
+/* Puts the section behind all others; it may be in the list already, as the launch thread's. Who is
+ * cancelled while it waits would leave with the lock. */
 static void enter_list(struct shim_section *p)
 {
 	struct shim_section *before;
+	int cancels;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	pthread_mutex_lock(&lock);
 	before = atomic_exchange(&shim_order_sole, &listed);
 	end_ownership(p);
@@ -158,6 +161,7 @@ static void enter_list(struct shim_section *p)
 		waiting--;
 	}
 	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(cancels, NULL);
 }
 
 /* The launch thread's last section may not be in the list: it had left before another thread looked

@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +199,7 @@ void shim_image_drop(struct shim_image *i)
 /*
  * Hashes only a sample, so that no call waits for a large file to be read; a collision only makes a
  * prediction worse. The bytes go through a pipe, since reading them directly would crash if the
- * program has unmapped the file.
+ * program has unmapped the file. A thread that is cancelled meanwhile may have closed the barrier.
  */
 #define SAMPLES 32
 #define SAMPLE_BYTES 64
@@ -209,10 +210,11 @@ uint64_t shim_image_content(const struct shim_image *i)
 	struct iovec part[SAMPLES + 1];
 	size_t bytes = i->len < SAMPLE_BYTES ? i->len : SAMPLE_BYTES;
 	ssize_t n = -1;
-	int fd[2];
+	int fd[2], cancels;
 
 	if (!i->at || !i->len || pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
 		return 0;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	for (size_t p = 0; p < SAMPLES; p++)
 		part[p] = (struct iovec) {
 			(char *)(uintptr_t)i->at + (i->len - bytes) / (SAMPLES - 1) * p, bytes
@@ -222,6 +224,7 @@ uint64_t shim_image_content(const struct shim_image *i)
 		n = read(fd[0], sample, sizeof(sample));
 	close(fd[0]);
 	close(fd[1]);
+	pthread_setcancelstate(cancels, NULL);
 	return n > 0 ? ptx_content(sample, (size_t)n) : 0;
 }
 
@@ -235,7 +238,9 @@ struct shim_bytes shim_image_read(const struct shim_image *i)
 	int fd = i->at ? memfd_create("gpushare-image", MFD_CLOEXEC) : -1;
 	size_t done = 0;
 	ssize_t n = 1;
+	int cancels;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	while (fd >= 0 && done < i->len && n > 0) {
 		n = write(fd, (const char *)i->at + done, i->len - done);
 		if (n > 0)
@@ -248,6 +253,7 @@ struct shim_bytes shim_image_read(const struct shim_image *i)
 		bytes.data = mmap(NULL, i->len + PAGE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
 		close(fd);
+	pthread_setcancelstate(cancels, NULL);
 	if (bytes.data == MAP_FAILED)
 		bytes.data = NULL;
 	bytes.len = bytes.data ? i->len : 0;

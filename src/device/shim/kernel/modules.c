@@ -156,9 +156,13 @@ static void wait_for_users(struct shim_module *m)
 {
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
+	int cancels;
 
+	/* Who is cancelled meanwhile would leave the barrier closed. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	while (atomic_load(&m->users) && gs_clock_ns() - from < USED_NS)
 		nanosleep(&nap, NULL);
+	pthread_setcancelstate(cancels, NULL);
 }
 
 uint64_t shim_module_hash(const void *handle)

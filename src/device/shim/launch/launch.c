@@ -7,6 +7,8 @@
  * is enqueued (enqueue.c).
  */
 #define _GNU_SOURCE
+#include <pthread.h>
+
 #include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/base/wraps.h"
@@ -167,16 +169,12 @@ static CUresult launch_unmanaged(const struct shim_request *r)
 	return rc == CUDA_SUCCESS ? shim_enqueue_as_written(r) : rc;
 }
 
-CUresult shim_launch(struct shim_request *r)
+static CUresult launch_managed(struct shim_session *s, struct shim_request *r)
 {
-	struct shim_session *s = shim_session();
-	struct shim_context *c, *known;
+	struct shim_context *c = shim_context_known(s), *known;
 	struct shim_kernel *k;
 	CUresult rc;
 
-	if (!s || shim_capturing(r->stream))
-		return launch_unmanaged(r);
-	c = shim_context_known(s);
 	r->priority = shim_own_priority(r->stream);
 	do {
 		k = r->graph ? shim_graph_find(r->graph) : shim_kernel_find(r->f);
@@ -199,4 +197,19 @@ CUresult shim_launch(struct shim_request *r)
 		c = shim_context_current(s);
 	} while (c != known);
 	return launch_tracked(s, c, k, r);
+}
+
+CUresult shim_launch(struct shim_request *r)
+{
+	struct shim_session *s = shim_session();
+	int cancels;
+	CUresult rc;
+
+	if (!s || shim_capturing(r->stream))
+		return launch_unmanaged(r);
+	/* Who is cancelled must not leave a launch half done, for which others would wait. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
+	rc = launch_managed(s, r);
+	pthread_setcancelstate(cancels, NULL);
+	return rc;
 }
