@@ -324,6 +324,26 @@ static void the_thread_waits_for_the_barrier(void **state)
 	expect("c64 c64 c64 ");
 }
 
+static void *copy_cancelled(void *unused)
+{
+	pthread_cancel(pthread_self());
+	cuMemcpyHtoD_v2(GPU, PINNED, 4 * CHUNK);
+	return unused;
+}
+
+/* It ends once it has copied: its run would never be over. */
+static void who_waits_is_cancelled(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	page->copies.open[GS_COPY_TO_DEVICE] = 0;
+	assert_int_equal(pthread_create(&thread, NULL, copy_cancelled, NULL), 0);
+	pthread_join(thread, NULL);
+	expect("c64 c64 c64 c64 ");
+	assert_int_equal(page->copies.run[0].state, GS_COPY_NONE);
+}
+
 static void planes_by_rows_and_boxes_by_layers(void **state)
 {
 	CUDA_MEMCPY2D plane = { .srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -453,6 +473,7 @@ int main(void)
 		CASE(what_is_managed_or_beyond_the_end_passes),
 		CASE(pageable_and_synchronous_ones_by_the_thread),
 		CASE(the_thread_waits_for_the_barrier),
+		CASE(who_waits_is_cancelled),
 		CASE(planes_by_rows_and_boxes_by_layers),
 		CASE(a_chunk_that_fails_ends_it),
 		CASE(a_stream_without_such_operations),

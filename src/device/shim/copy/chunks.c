@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "device/shim/copy/chunks.h"
 
+#include <pthread.h>
+
 #include "common/clock.h"
 #include "device/shim/base/capture.h"
 #include "device/shim/context/barrier.h"
@@ -284,13 +286,17 @@ CUresult shim_copy_make(struct shim_copy *c)
 	size_t bytes = bytes_of(c);
 	enum gs_copy_rule rule = GS_COPY_FREE;
 	CUresult rc;
+	int cancels;
 
 	if (s && c->way < GS_COPY_ENGINES && bytes >= RUN_LEAST)
 		rule = (enum gs_copy_rule)gs_page_load(copies->rule[c->way]);
 	if (rule != GS_COPY_FREE && !shim_capturing(c->stream)) {
 		size_t chunk = (size_t)gs_page_load(copies->chunk_kib[c->way]) << 10;
 
+		/* Who is cancelled meanwhile would leave a run that is never over. */
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 		rc = run(s, c, rule, chunk);
+		pthread_setcancelstate(cancels, NULL);
 	} else {
 		rc = part(c, 0, c->units);
 	}
