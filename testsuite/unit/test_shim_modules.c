@@ -554,6 +554,30 @@ static void modules_go_with_their_context(void **unused)
 	free(heap);
 }
 
+/* The driver gives its handle to another function, which comes from a list. */
+static void functions_of_libraries_go_with_their_context(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	const struct shim_code *code = code_of(library);
+	CUcontext ctx = shim_context_handle();
+	size_t before = records();
+	CUkernel kernel = NULL;
+
+	(void)unused;
+	for (int i = 0; i < 100; i++) {
+		shim_upcalls->context_ends(ctx, 0);
+		shim_upcalls->context_ends(ctx, 1);
+		assert_ptr_equal(code_of(library), code);
+	}
+	assert_int_equal(records(), before);
+	shim_upcalls->context_ends(ctx, 0);
+	shim_upcalls->context_ends(ctx, 1);
+	assert_ptr_not_equal(shim_kernel_find((CUfunction)0x7000)->code, code);
+	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	assert_ptr_equal(shim_kernel_find(kernel)->code, code);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 /* A thread that has been cancelled gets a function and unloads its module: it ends afterwards. */
 static void *cancelled(void *module)
 {
@@ -769,6 +793,7 @@ int main(void)
 		cmocka_unit_test(what_is_being_made_is_not_used_again),
 		cmocka_unit_test(libraries_do_not_come_back),
 		cmocka_unit_test(modules_go_with_their_context),
+		cmocka_unit_test(functions_of_libraries_go_with_their_context),
 		cmocka_unit_test(who_is_cancelled_does_it_all),
 		cmocka_unit_test(set_on_both),
 		cmocka_unit_test(what_costs_too_much),

@@ -82,6 +82,7 @@ static void context_ends(CUcontext ctx, int over)
 		shim_own_priority_destroyed(ctx);
 	} else {
 		shim_modules_leaving(ctx);
+		shim_kernels_leave(ctx);
 	}
 	/* What other threads have loaded between the two calls went with the context, or is loaded
 	 * again. */

@@ -9,6 +9,7 @@
 
 #include "device/shim/base/counted.h"
 #include "device/shim/context/barrier.h"
+#include "device/shim/context/context.h"
 #include "device/shim/session/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
@@ -110,6 +111,16 @@ static int has_variant_of_the_past(const struct shim_code *code)
 	return code->build == SHIM_BUILD_WANTED || atomic_load(&code->variants);
 }
 
+/* Under lock: a record without a handle gets this one. */
+static void stand_for(struct shim_kernel *k, const void *handle)
+{
+	k->loaded = NULL;
+	k->local_bytes[0] = k->local_bytes[1] = 0;
+	k->original = (CUfunction)(uintptr_t)handle;
+	k->direct = (CUfunction)(uintptr_t)handle;
+	k->handle = handle;
+}
+
 /*
  * The record of a kernel whose module has been unloaded and loaded again (modules.h), which has no
  * handle. It stays in its bucket, where readers may be at it; so the new handle must belong there,
@@ -133,12 +144,24 @@ static struct shim_kernel *use_again(const struct shim_module *m, const void *ha
 		code->cache_config = 0;
 		code->transform = PTX_TRANSFORM_AS_IS;
 		code->build = SHIM_BUILD_NOT;
-		k->loaded = NULL;
-		k->local_bytes[0] = k->local_bytes[1] = 0;
-		k->original = (CUfunction)(uintptr_t)handle;
-		k->direct = (CUfunction)(uintptr_t)handle;
-		k->handle = handle;
+		stand_for(k, handle);
 	}
+	pthread_mutex_unlock(&lock);
+	return k;
+}
+
+/* The same for a function of a library's kernel that went with its context; no record may have the
+ * new handle. */
+static struct shim_kernel *alias_again(const void *handle, const struct shim_code *code)
+{
+	struct shim_kernel *k;
+
+	pthread_mutex_lock(&lock);
+	for (k = shim_bucket[shim_bucket_of(handle)]; k; k = k->next)
+		if (!k->handle && k->code == code && k->ctx)
+			break;
+	if (k)
+		stand_for(k, handle);
 	pthread_mutex_unlock(&lock);
 	return k;
 }
@@ -188,8 +211,13 @@ void shim_kernel_alias(const void *known, const void *handle)
 
 	if (!from || from->handle == handle || (k && k->code == from->code))
 		return;
-	k = insert(handle, from->code);
-	if (!k || from->code->registers)
+	k = k ? NULL : alias_again(handle, from->code);
+	if (!k)
+		k = insert(handle, from->code);
+	if (!k)
+		return;
+	k->ctx = shim_context_handle();
+	if (from->code->registers)
 		return;
 	registers = registers_of(handle, 0);
 	from->code->registers = registers;
@@ -380,6 +408,19 @@ static void forget_gone(struct shim_kernel *k, void *unused)
 void shim_kernels_gone(void)
 {
 	shim_kernels_each(forget_gone, NULL);
+}
+
+static void forget_function(struct shim_kernel *k, void *ctx)
+{
+	if (!k->ctx || k->ctx != ctx)
+		return;
+	shim_kernel_count(k, NULL, k->original);
+	k->handle = NULL;
+}
+
+void shim_kernels_leave(CUcontext ctx)
+{
+	shim_kernels_each(forget_function, ctx);
 }
 
 static void announce(struct shim_kernel *k, void *session)

@@ -84,6 +84,7 @@ struct shim_kernel {
 	CUfunction original;
 	atomic_flag placed;  /* set in shim_place while a record uses that place */
 	const void *library; /* the library of a library's kernel; NULL: a function, or not known */
+	CUcontext ctx;       /* of a library's kernel's function: with which it goes; else NULL */
 	/* where it was last found to be loaded (loading.c) */
 	struct shim_loaded *_Atomic loaded;
 	struct shim_graph *graph; /* what graph.c knows of its kernels */
@@ -156,6 +157,8 @@ void shim_kernel_unuse(const struct shim_kernel *k);
 void shim_kernels_unloaded(const void *module);
 /* The same for all modules whose records say that they are gone. */
 void shim_kernels_gone(void);
+/* The same for the functions of libraries' kernels in a context that is about to be destroyed. */
+void shim_kernels_leave(CUcontext ctx);
 
 /* The program has got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a
  * library. */
