@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -297,6 +298,21 @@ static void it_fails(void **unused)
 	assert_null(shim_ptxas("/nonexistent/ptxas", "x", 1, 90, NULL, &stop, &len));
 }
 
+/* No file may be that long: nothing is compiled, and nobody is ended. */
+static void its_input_is_too_long(void **unused)
+{
+	const struct rlimit limit = { 16, RLIM_INFINITY };
+	char text[64] = ".version 7.0";
+	struct rlimit was;
+	size_t len;
+
+	(void)unused;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_null(shim_ptxas("/bin/true", text, sizeof(text), 90, NULL, &stop, &len));
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+}
+
 static void it_does_not_end(void **unused)
 {
 	uint64_t from = gs_clock_ns();
@@ -365,6 +381,7 @@ int main(void)
 		LAZY(a_fork_meanwhile),
 		cmocka_unit_test(a_compiler_of_its_own),
 		cmocka_unit_test(it_fails),
+		cmocka_unit_test(its_input_is_too_long),
 		cmocka_unit_test(it_does_not_end),
 		cmocka_unit_test(the_installed_one),
 	};

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -312,6 +313,26 @@ static void what_is_gone_is_not_read(void **unused)
 	assert_null(bytes.data);
 	assert_int_equal(shim_image_content(&image), 0);
 	munmap(mapped, 4096);
+}
+
+/* No file may be that long, nor may one in memory: that is no reason to end the program. */
+static void where_files_are_limited(void **unused)
+{
+	const struct rlimit limit = { 4096, RLIM_INFINITY };
+	struct rlimit was;
+	char *heap = calloc(1, 8192);
+	CUmodule module;
+
+	(void)unused;
+	memset(heap, ' ', 8191);
+	memcpy(heap, ptx, strlen(ptx));
+	assert_int_equal(cuModuleLoadData(&module, heap), CUDA_SUCCESS);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	assert_null(shim_image_read(&shim_module_find(module)->image).data);
+	assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	free(heap);
 }
 
 static void what_is_too_large_is_not_copied(void **unused)
@@ -783,6 +804,7 @@ int main(void)
 		cmocka_unit_test(the_linkers_input_is_passed_on),
 		cmocka_unit_test(what_may_be_freed_is_copied),
 		cmocka_unit_test(what_is_gone_is_not_read),
+		cmocka_unit_test(where_files_are_limited),
 		cmocka_unit_test(what_is_too_large_is_not_copied),
 		cmocka_unit_test(each_way_leads_to_the_module),
 		cmocka_unit_test(function_with_the_number_of_another),

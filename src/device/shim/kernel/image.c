@@ -15,6 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "common/file_size.h"
 #include "device/fatbin/fatbin.h"
 #include "device/shim/base/origin.h"
 #include "device/shim/base/shim.h"
@@ -235,7 +236,9 @@ uint64_t shim_image_content(const struct shim_image *i)
 struct shim_bytes shim_image_read(const struct shim_image *i)
 {
 	struct shim_bytes bytes = { NULL, 0 };
-	int fd = i->at ? memfd_create("gpushare-image", MFD_CLOEXEC) : -1;
+	int fd = i->at && gs_file_may_have(i->len + PAGE_BYTES) ?
+			 memfd_create("gpushare-image", MFD_CLOEXEC) :
+			 -1;
 	size_t done = 0;
 	ssize_t n = 1;
 	int cancels;

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/file_size.h"
 #include "device/shim/base/shim.h"
 
 #define USUAL_PTXAS "/usr/local/cuda/bin/ptxas"
@@ -211,7 +212,7 @@ void *shim_ptxas(const char *ptxas, const char *text, size_t len, uint32_t sm, c
 	for (char *word = words ? strtok_r(words, " ", &rest) : NULL; word && n < OPTIONS_MAX;
 	     word = strtok_r(NULL, " ", &rest))
 		argv[n++] = word;
-	if (in >= 0 && out >= 0 && write_all(in, text, len) == 0 &&
+	if (in >= 0 && out >= 0 && gs_file_may_have(len) && write_all(in, text, len) == 0 &&
 	    run(ptxas, argv, in, out, stop) == 0)
 		code = read_all(out, code_len);
 	if (in >= 0)
