@@ -460,6 +460,7 @@ static void test_a_context_in_use_is_not_destroyed(void **unused)
 	assert_true(shim_context_use(c));
 	shim_context_unuse(c);
 	assert_ptr_equal(shim_context_current(shim_session()), c);
+	shim_rig_load(); /* its functions have been forgotten */
 }
 
 static void test_broken_ptx_goes_to_the_driver(void **unused)

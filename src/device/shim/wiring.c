@@ -58,15 +58,21 @@ static void forked(void)
 	shim_order_forked();
 }
 
-/* The driver has unloaded the context's modules. */
+/* Before the driver unloads the context's modules: it may give their functions' handles to another
+ * thread before its call returns. */
+static void modules_go(CUcontext ctx)
+{
+	if (shim_modules_leaving(ctx)) {
+		shim_variants_left();
+		shim_kernels_left();
+	}
+	shim_kernels_leave(ctx);
+}
+
 static void modules_went(CUcontext ctx)
 {
 	struct shim_module *m = shim_modules_left(ctx), *next;
 
-	if (m) {
-		shim_variants_gone();
-		shim_kernels_gone();
-	}
 	for (; m; m = next) {
 		next = m->next;
 		shim_module_unloaded(m, m->hash);
@@ -81,8 +87,7 @@ static void context_ends(CUcontext ctx, int over)
 		shim_copy_runs_destroyed(ctx);
 		shim_own_priority_destroyed(ctx);
 	} else {
-		shim_modules_leaving(ctx);
-		shim_kernels_leave(ctx);
+		modules_go(ctx);
 	}
 	/* What other threads have loaded between the two calls went with the context, or is loaded
 	 * again. */

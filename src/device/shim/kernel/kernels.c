@@ -398,16 +398,16 @@ void shim_kernels_unloaded(const void *module)
 	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
-static void forget_gone(struct shim_kernel *k, void *unused)
+static void forget_left(struct shim_kernel *k, void *unused)
 {
 	(void)unused;
-	if (k->code->module && k->code->module->gone)
+	if (k->code->module && k->code->module->leaving)
 		forget_code(k, (void *)(uintptr_t)k->code->module->handle);
 }
 
-void shim_kernels_gone(void)
+void shim_kernels_left(void)
 {
-	shim_kernels_each(forget_gone, NULL);
+	shim_kernels_each(forget_left, NULL);
 }
 
 static void forget_function(struct shim_kernel *k, void *ctx)

@@ -155,8 +155,8 @@ void shim_kernel_unuse(const struct shim_kernel *k);
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
 void shim_kernels_unloaded(const void *module);
-/* The same for all modules whose records say that they are gone. */
-void shim_kernels_gone(void);
+/* The same for all modules that leave with their contexts (modules.h). */
+void shim_kernels_left(void);
 /* The same for the functions of libraries' kernels in a context that is about to be destroyed. */
 void shim_kernels_leave(CUcontext ctx);
 

@@ -205,13 +205,18 @@ struct shim_module *shim_module_gone(const void *handle)
 	return found;
 }
 
-void shim_modules_leaving(CUcontext ctx)
+unsigned int shim_modules_leaving(CUcontext ctx)
 {
+	unsigned int n = 0;
+
 	pthread_mutex_lock(&lock);
 	for (struct shim_module *m = modules; m; m = m->next)
-		if (m->ctx == ctx)
+		if (m->ctx == ctx) {
 			m->leaving = 1;
+			n++;
+		}
 	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 struct shim_module *shim_modules_left(CUcontext ctx)

@@ -10,9 +10,9 @@
 
 struct shim_module {
 	const void *handle;
-	int library;   /* 1: a CUlibrary; 0: a CUmodule */
-	CUcontext ctx; /* in which a CUmodule was loaded, and with which it goes */
-	int leaving;   /* that context is being destroyed */
+	int library;         /* 1: a CUlibrary; 0: a CUmodule */
+	CUcontext ctx;       /* in which a CUmodule was loaded, and with which it goes */
+	_Atomic int leaving; /* that context is being destroyed, or has been */
 	struct shim_image image;
 	_Atomic int gone;           /* it has been unloaded, or is about to be */
 	_Atomic unsigned int users; /* see shim_module_use() */
@@ -54,10 +54,11 @@ void shim_module_unloaded(struct shim_module *m, uint64_t hash);
 
 /*
  * A context is about to be destroyed, and its modules with it; and it has been. In between another
- * thread may have got its handle and theirs for others, which stay. The second call returns the
- * records of those that went, in a list; each wants a shim_module_unloaded() with its hash.
+ * thread may have got its handle and theirs for others, which stay. The first call returns how many
+ * it has; if the driver refuses they stay, too. The second one returns the records of those that
+ * went, in a list; each wants a shim_module_unloaded() with its hash.
  */
-void shim_modules_leaving(CUcontext ctx);
+unsigned int shim_modules_leaving(CUcontext ctx);
 struct shim_module *shim_modules_left(CUcontext ctx);
 
 /* Before shim_module_gone(): a hash of all of the module's image. 0: the module's record is not to

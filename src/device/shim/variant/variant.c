@@ -240,16 +240,16 @@ void shim_variants_unloaded(const void *module)
 	shim_kernels_each(drop, (void *)(uintptr_t)module);
 }
 
-static void drop_gone(struct shim_kernel *k, void *unused)
+static void drop_left(struct shim_kernel *k, void *unused)
 {
 	(void)unused;
-	if (k->code->module && k->code->module->gone)
+	if (k->code->module && k->code->module->leaving)
 		drop(k, (void *)(uintptr_t)k->code->module->handle);
 }
 
-void shim_variants_gone(void)
+void shim_variants_left(void)
 {
-	shim_kernels_each(drop_gone, NULL);
+	shim_kernels_each(drop_left, NULL);
 }
 
 /* ---- what they cost ------------------------------------------------------------------ */
