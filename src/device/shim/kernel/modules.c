@@ -14,7 +14,7 @@
 /* A thread that uses a module for longer is inside a driver call that does not return. */
 #define USED_NS (5 * GS_NS_PER_S)
 /* A longer image takes too long to be compared with those that have been unloaded. */
-#define COMPARED_BYTES ((size_t)1 << 20)
+#define COMPARED_BYTES ((size_t)256 << 10)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_module *modules; /* under lock */
