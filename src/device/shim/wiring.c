@@ -62,16 +62,14 @@ static void forked(void)
  * thread before its call returns. */
 static void modules_go(CUcontext ctx)
 {
-	if (shim_modules_leaving(ctx)) {
-		shim_variants_left();
-		shim_kernels_left();
-	}
-	shim_kernels_leave(ctx);
+	if (shim_modules_ending(ctx))
+		shim_variants_ending(ctx);
+	shim_kernels_ending(ctx);
 }
 
 static void modules_went(CUcontext ctx)
 {
-	struct shim_module *m = shim_modules_left(ctx), *next;
+	struct shim_module *m = shim_modules_ended(ctx), *next;
 
 	for (; m; m = next) {
 		next = m->next;

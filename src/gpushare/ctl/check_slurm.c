@@ -24,7 +24,8 @@ static const char *node_name(const struct gs_check *c, char *host, size_t size)
 	return host;
 }
 
-/* Is the number of so many digits in "01-16,20"? Slurm writes it as wide as the range begins. */
+/* Is the number of so many digits in "01-16,20"? Slurm pads numbers with zeros to the width of the
+ * range's first one; one that is longer has no leading zero. */
 static int in_ranges(const char *range, const char *digits, size_t length)
 {
 	unsigned long number = strtoul(digits, NULL, 10);

@@ -43,6 +43,7 @@ static uint64_t next_event(const struct play *p)
 {
 	uint64_t t = gs_rbdm_due(p->rbdm);
 
+	/* Beyond the clock is an error (sim_time_check()), not NEVER. */
 	if (t != NEVER)
 		t = t < NEVER / p->memory->cycle_ns ? t * p->memory->cycle_ns : NEVER - 1;
 	if (p->next < p->memory->workload->count) {

@@ -64,10 +64,11 @@ int sim_workload_load(const char *path, struct sim_workload *workload, struct gs
 
 void sim_workload_free(struct sim_workload *workload);
 
-/* Sums of a time up to this, ns, and of one step more do not overflow. */
+/* Half of what the clock counts, ns: a time up to this and any single step still fit into 64 bits.
+ */
 #define SIM_TIME_MOST_NS (UINT64_MAX / 2)
 
-/* -1 with the reason if the simulated time is beyond that: what takes so long was not meant. */
+/* -1 with the reason if the simulated time is beyond that: most likely the input has a mistake. */
 static inline int sim_time_check(uint64_t at_ns, struct gs_error *err)
 {
 	return at_ns <= SIM_TIME_MOST_NS ?

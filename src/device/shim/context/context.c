@@ -334,7 +334,8 @@ void shim_context_gone(CUcontext ctx)
 		if (c->ctx == ctx)
 			atomic_store(&c->gone, 1);
 	pthread_mutex_unlock(&lock);
-	/* Who is cancelled meanwhile would leave the barrier closed. */
+	/* The driver-call barrier is closed; a thread that was cancelled here would never open it.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	for (struct shim_context *c = first; c; c = c->next)
 		while (c->ctx == ctx && atomic_load(&c->users) && !shim_in_vain(from))

@@ -140,8 +140,8 @@ static void end_ownership(const struct shim_section *p)
 		append(its);
 }
 
-/* Puts the section behind all others; it may be in the list already, as the launch thread's. Who is
- * cancelled while it waits would leave with the lock. */
+/* Puts the section behind all others; it may be in the list already, as the launch thread's. A
+ * thread that was cancelled while it waits would end while it holds the lock. */
 static void enter_list(struct shim_section *p)
 {
 	struct shim_section *before;

@@ -293,7 +293,7 @@ CUresult shim_copy_make(struct shim_copy *c)
 	if (rule != GS_COPY_FREE && !shim_capturing(c->stream)) {
 		size_t chunk = (size_t)gs_page_load(copies->chunk_kib[c->way]) << 10;
 
-		/* Who is cancelled meanwhile would leave a run that is never over. */
+		/* A thread that was cancelled meanwhile would never end its run. */
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 		rc = run(s, c, rule, chunk);
 		pthread_setcancelstate(cancels, NULL);

@@ -200,7 +200,8 @@ void shim_image_drop(struct shim_image *i)
 /*
  * Hashes only a sample, so that no call waits for a large file to be read; a collision only makes a
  * prediction worse. The bytes go through a pipe, since reading them directly would crash if the
- * program has unmapped the file. A thread that is cancelled meanwhile may have closed the barrier.
+ * program has unmapped the file. The thread may have closed the driver-call barrier, so it must not
+ * be cancelled here.
  */
 #define SAMPLES 32
 #define SAMPLE_BYTES 64

@@ -104,8 +104,9 @@ static void belong(struct shim_code *code, struct shim_module *m)
 	code->reason = m->image.at ? PTX_REASON_NOT_BUILT : m->image.why;
 }
 
-/* A variant that was begun before the module was unloaded has the addresses of that one's
- * variables. Read in this order: build.c adds the variant before it says that it is over. */
+/* A variant that was made for the earlier load of the module has the addresses of that load's
+ * variables. `build` is read first: build.c adds the variant, and only then leaves
+ * SHIM_BUILD_WANTED, so one of the two tells. */
 static int has_variant_of_the_past(const struct shim_code *code)
 {
 	return code->build == SHIM_BUILD_WANTED || atomic_load(&code->variants);
@@ -123,8 +124,9 @@ static void stand_for(struct shim_kernel *k, const void *handle)
 
 /*
  * The record of a kernel whose module has been unloaded and loaded again (modules.h), which has no
- * handle. It stays in its bucket, where readers may be at it; so the new handle must belong there,
- * and no record may have it. What is known of the kernel's time still holds. NULL: there is none.
+ * handle. Readers walk the bucket without the lock, so the record must stay there: it fits only if
+ * the new handle is of the same bucket. What is known of the kernel's time still holds. NULL: there
+ * is none, or another record has the handle.
  */
 static struct shim_kernel *use_again(const struct shim_module *m, const void *handle,
 				     const char *name)
@@ -150,8 +152,8 @@ static struct shim_kernel *use_again(const struct shim_module *m, const void *ha
 	return k;
 }
 
-/* The same for a function of a library's kernel that went with its context; no record may have the
- * new handle. */
+/* The same for a function of a library's kernel that went with its context. The caller has made
+ * sure that no record has the new handle. */
 static struct shim_kernel *alias_again(const void *handle, const struct shim_code *code)
 {
 	struct shim_kernel *k;
@@ -398,29 +400,21 @@ void shim_kernels_unloaded(const void *module)
 	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
-static void forget_left(struct shim_kernel *k, void *unused)
+static void forget_ending(struct shim_kernel *k, void *ctx)
 {
-	(void)unused;
-	if (k->code->module && k->code->module->leaving)
-		forget_code(k, (void *)(uintptr_t)k->code->module->handle);
-}
+	const struct shim_module *m = k->code->module;
 
-void shim_kernels_left(void)
-{
-	shim_kernels_each(forget_left, NULL);
-}
-
-static void forget_function(struct shim_kernel *k, void *ctx)
-{
+	if (m && m->ending && m->ctx == ctx)
+		forget_code(k, (void *)(uintptr_t)m->handle);
 	if (!k->ctx || k->ctx != ctx)
 		return;
 	shim_kernel_count(k, NULL, k->original);
 	k->handle = NULL;
 }
 
-void shim_kernels_leave(CUcontext ctx)
+void shim_kernels_ending(CUcontext ctx)
 {
-	shim_kernels_each(forget_function, ctx);
+	shim_kernels_each(forget_ending, ctx);
 }
 
 static void announce(struct shim_kernel *k, void *session)

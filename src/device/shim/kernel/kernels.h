@@ -84,7 +84,8 @@ struct shim_kernel {
 	CUfunction original;
 	atomic_flag placed;  /* set in shim_place while a record uses that place */
 	const void *library; /* the library of a library's kernel; NULL: a function, or not known */
-	CUcontext ctx;       /* of a library's kernel's function: with which it goes; else NULL */
+	/* for the function of a library's kernel in one context: that context; else NULL */
+	CUcontext ctx;
 	/* where it was last found to be loaded (loading.c) */
 	struct shim_loaded *_Atomic loaded;
 	struct shim_graph *graph; /* what graph.c knows of its kernels */
@@ -145,8 +146,9 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 }
 
 /*
- * As shim_module_use() of the kernel's module. It returns 0 also if the handle went with the module
- * and the module has been loaded again since: then the driver must not be asked about the handle.
+ * As shim_module_use() of the kernel's module. It returns 0 also if the kernel's handle is no
+ * longer valid, although the module is loaded again: then the driver must not be asked about it.
+ * While a variant of the kernel is being made its record gets no other handle.
  */
 int shim_kernel_use(const struct shim_kernel *k);
 void shim_kernel_unuse(const struct shim_kernel *k);
@@ -155,10 +157,9 @@ void shim_kernel_unuse(const struct shim_kernel *k);
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
 void shim_kernels_unloaded(const void *module);
-/* The same for all modules that leave with their contexts (modules.h). */
-void shim_kernels_left(void);
-/* The same for the functions of libraries' kernels in a context that is about to be destroyed. */
-void shim_kernels_leave(CUcontext ctx);
+/* The same for all that goes with a context: the kernels of its modules (call
+ * shim_modules_ending() before), and the functions of libraries' kernels there. */
+void shim_kernels_ending(CUcontext ctx);
 
 /* The program has got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a
  * library. */

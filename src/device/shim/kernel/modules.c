@@ -13,7 +13,7 @@
 
 /* A thread that uses a module for longer is inside a driver call that does not return. */
 #define USED_NS (5 * GS_NS_PER_S)
-/* A longer image takes too long to be compared with those that have been unloaded. */
+/* A longer image takes too long to be hashed at each load and unload. */
 #define COMPARED_BYTES ((size_t)256 << 10)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,8 +35,8 @@ static uint64_t hash_of(const struct shim_image *image)
 	return hash;
 }
 
-/* Under lock: the place of the first unloaded module of that length, and with that hash unless it
- * is 0; or where the list ends. */
+/* Under lock: the place of the first unloaded module of that length and hash (0: any hash) whose
+ * record may be used again, and that no thread still uses; or where the list ends. */
 static struct shim_module **unloaded_like(size_t len, uint64_t hash)
 {
 	struct shim_module **at = &unloaded;
@@ -47,7 +47,11 @@ static struct shim_module **unloaded_like(size_t len, uint64_t hash)
 	return at;
 }
 
-/* Takes the record of an unloaded module with the same image off its list. NULL: there is none. */
+/*
+ * Takes the record of an unloaded module with the same image off its list. NULL: there is none. The
+ * images are the same if their lengths and hashes are: were they not, the kernels' times, which are
+ * predictions, would be the other image's, and nothing else.
+ */
 static struct shim_module *take_unloaded(const struct shim_image *image)
 {
 	struct shim_module **at, *m;
@@ -83,7 +87,7 @@ void shim_module_add(const void *handle, int library, int loaded, const struct s
 	m->handle = handle;
 	m->library = library;
 	m->ctx = library ? NULL : shim_context_handle();
-	m->leaving = 0;
+	m->ending = 0;
 	m->loaded = loaded;
 	m->whole = 0;
 	m->image = *image;
@@ -158,7 +162,8 @@ static void wait_for_users(struct shim_module *m)
 	uint64_t from = gs_clock_ns();
 	int cancels;
 
-	/* Who is cancelled meanwhile would leave the barrier closed. */
+	/* The driver-call barrier is closed; a thread that was cancelled here would never open it.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	while (atomic_load(&m->users) && gs_clock_ns() - from < USED_NS)
 		nanosleep(&nap, NULL);
@@ -205,43 +210,43 @@ struct shim_module *shim_module_gone(const void *handle)
 	return found;
 }
 
-unsigned int shim_modules_leaving(CUcontext ctx)
+unsigned int shim_modules_ending(CUcontext ctx)
 {
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&lock);
 	for (struct shim_module *m = modules; m; m = m->next)
 		if (m->ctx == ctx) {
-			m->leaving = 1;
+			m->ending = 1;
 			n++;
 		}
 	pthread_mutex_unlock(&lock);
 	return n;
 }
 
-struct shim_module *shim_modules_left(CUcontext ctx)
+struct shim_module *shim_modules_ended(CUcontext ctx)
 {
-	struct shim_module **at = &modules, *m, *left = NULL;
+	struct shim_module **at = &modules, *m, *ended = NULL;
 
 	pthread_mutex_lock(&lock);
 	while ((m = *at)) {
-		if (!m->leaving || m->ctx != ctx) {
+		if (!m->ending || m->ctx != ctx) {
 			at = &m->next;
 			continue;
 		}
 		*at = m->next;
 		atomic_store(&m->gone, 1);
-		m->next = left;
-		left = m;
+		m->next = ended;
+		ended = m;
 	}
 	pthread_mutex_unlock(&lock);
-	for (m = left; m; m = m->next) {
+	for (m = ended; m; m = m->next) {
 		wait_for_users(m);
 		m->len = m->image.len;
 		m->hash = hash_of(&m->image);
 		shim_image_drop(&m->image);
 	}
-	return left;
+	return ended;
 }
 
 void shim_module_unloaded(struct shim_module *m, uint64_t hash)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The modules and libraries that the program has loaded, with their images. Records live as long as
- * the process, since kernels' records point to them. A module that is unloaded and loaded again
- * gets its old record back, and its kernels theirs: a program may do that without end. */
+ * the process, since kernels' records point to them. A CUmodule with a short image
+ * (shim_module_hash()) that is unloaded and loaded again gets its old record back, and its kernels
+ * get theirs: a program may do that without end. Others get new records each time. */
 #ifndef GPUSHARE_SHIM_MODULES_H
 #define GPUSHARE_SHIM_MODULES_H
 
@@ -10,9 +11,9 @@
 
 struct shim_module {
 	const void *handle;
-	int library;         /* 1: a CUlibrary; 0: a CUmodule */
-	CUcontext ctx;       /* in which a CUmodule was loaded, and with which it goes */
-	_Atomic int leaving; /* that context is being destroyed, or has been */
+	int library;        /* 1: a CUlibrary; 0: a CUmodule */
+	CUcontext ctx;      /* in which a CUmodule was loaded, and with which it goes */
+	_Atomic int ending; /* the destruction of that context has begun */
 	struct shim_image image;
 	_Atomic int gone;           /* it has been unloaded, or is about to be */
 	_Atomic unsigned int users; /* see shim_module_use() */
@@ -52,14 +53,16 @@ struct shim_module *shim_module_gone(const void *handle);
  * may be used again. hash: what shim_module_hash() returned. m NULL: does nothing. */
 void shim_module_unloaded(struct shim_module *m, uint64_t hash);
 
+/* Call before the driver destroys a context: notes which modules go with it, and returns how many.
+ * If the driver refuses, the note does no harm. */
+unsigned int shim_modules_ending(CUcontext ctx);
+
 /*
- * A context is about to be destroyed, and its modules with it; and it has been. In between another
- * thread may have got its handle and theirs for others, which stay. The first call returns how many
- * it has; if the driver refuses they stay, too. The second one returns the records of those that
- * went, in a list; each wants a shim_module_unloaded() with its hash.
+ * Call after that: returns the records of these modules in a list. Modules with the same context's
+ * handle that were loaded since are another context's, and stay. The caller hands each record to
+ * shim_module_unloaded(), with its hash, once nothing refers to its handles.
  */
-unsigned int shim_modules_leaving(CUcontext ctx);
-struct shim_module *shim_modules_left(CUcontext ctx);
+struct shim_module *shim_modules_ended(CUcontext ctx);
 
 /* Before shim_module_gone(): a hash of all of the module's image. 0: the module's record is not to
  * be used again, since it is a library, or its image is not known or is long. */

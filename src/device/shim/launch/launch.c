@@ -207,7 +207,8 @@ CUresult shim_launch(struct shim_request *r)
 
 	if (!s || shim_capturing(r->stream))
 		return launch_unmanaged(r);
-	/* Who is cancelled must not leave a launch half done, for which others would wait. */
+	/* A thread that is cancelled must not leave a launch half done: others would wait for it.
+	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	rc = launch_managed(s, r);
 	pthread_setcancelstate(cancels, NULL);

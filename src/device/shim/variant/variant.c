@@ -240,16 +240,17 @@ void shim_variants_unloaded(const void *module)
 	shim_kernels_each(drop, (void *)(uintptr_t)module);
 }
 
-static void drop_left(struct shim_kernel *k, void *unused)
+static void drop_ending(struct shim_kernel *k, void *ctx)
 {
-	(void)unused;
-	if (k->code->module && k->code->module->leaving)
-		drop(k, (void *)(uintptr_t)k->code->module->handle);
+	const struct shim_module *m = k->code->module;
+
+	if (m && m->ending && m->ctx == ctx)
+		drop(k, (void *)(uintptr_t)m->handle);
 }
 
-void shim_variants_left(void)
+void shim_variants_ending(CUcontext ctx)
 {
-	shim_kernels_each(drop_left, NULL);
+	shim_kernels_each(drop_ending, ctx);
 }
 
 /* ---- what they cost ------------------------------------------------------------------ */

@@ -84,8 +84,8 @@ void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
 /* A module or library is about to be unloaded, and no preemptible kernel is out: removes the
  * variants of its kernels. */
 void shim_variants_unloaded(const void *module);
-/* The same for all modules that leave with their contexts (modules.h). */
-void shim_variants_left(void);
+/* The same for the modules that go with a context; call shim_modules_ending() before. */
+void shim_variants_ending(CUcontext ctx);
 
 /* At most so many launches take part in the comparison of a new variant; all must be timed. */
 #define SHIM_COMPARED 12

@@ -55,8 +55,8 @@ int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *step);
 const char *gs_checkpoint_name(struct gs_daemon *d, const struct gs_alloc *alloc, char *buf,
 			       size_t size);
 
-/* Does an earlier daemon's gpushare-mem still move its memory to the host? It can return only when
- * that is over: sets when to look again. It is killed after preempt_timeout. */
+/* Is a gpushare-mem that an earlier daemon started still at work on this memory? If so, sets when
+ * to look again, and kills it once this daemon has run for preempt_timeout. */
 int gs_away_is_being_moved(const struct gs_daemon *d, struct gs_away *away, uint64_t now);
 
 /* Bytes of host memory that are in use, or will be. */

@@ -24,8 +24,8 @@
 #include "gpushare/memory/victims.h"
 
 #define MIB(bytes) ((bytes) >> 20)
-/* After a failure the same allocation is left alone for this long, and so many times as long as the
- * attempt took: while it is to leave, its program has the GPU to itself. */
+/* After a failure the same allocation is left alone for so many times as long as the attempt took,
+ * and for RETRY_NS at least: while it is to leave, its program has the GPU to itself. */
 #define RETRY_NS (30 * GS_NS_PER_S)
 #define RETRY_TIMES 4
 
@@ -246,8 +246,9 @@ static int has_failed(const struct gs_away *away)
 	return 0;
 }
 
-/* Of those that were not tried yet, then of those that failed, the one that may try first: each
- * attempt may take long, so in the order of the steps the first ones would have all turns. */
+/* Is x to be tried before y? Those that have not failed go first, and among equals the one that was
+ * due first: an attempt may take long, and in the steps' order the first steps would get each of
+ * them. */
 static int returns_before(const struct gs_away *x, const struct gs_away *y)
 {
 	int failed = has_failed(x);

@@ -30,7 +30,7 @@ struct gs_checkpointer *gs_checkpointer_start(struct gs_daemon *d, const struct 
 					      const char *verb, pid_t pid,
 					      gs_checkpointer_done *done, void *arg);
 
-/* Its process, which is not reaped before `done` is called. */
+/* Its process. From the call of `done` on another process may have its number. */
 pid_t gs_checkpointer_pid(const struct gs_checkpointer *checkpointer);
 
 /* `done` is not called any more; the program continues. NULL is fine. */
