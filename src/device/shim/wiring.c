@@ -73,7 +73,7 @@ static void modules_went(CUcontext ctx)
 
 	for (; m; m = next) {
 		next = m->next;
-		shim_module_unloaded(m, m->hash);
+		shim_module_unloaded(m);
 	}
 }
 

@@ -170,16 +170,13 @@ static void wait_for_users(struct shim_module *m)
 	pthread_setcancelstate(cancels, NULL);
 }
 
-uint64_t shim_module_hash(const void *handle)
+/* The module is off its list: nobody begins to use it any more. */
+static void end(struct shim_module *m)
 {
-	struct shim_module *m = shim_module_find(handle);
-	uint64_t hash = 0;
-
-	if (m && !m->library && shim_module_use(m)) {
-		hash = hash_of(&m->image);
-		shim_module_unuse(m);
-	}
-	return hash;
+	wait_for_users(m);
+	m->len = m->image.len;
+	m->hash = m->library ? 0 : hash_of(&m->image);
+	shim_image_drop(&m->image);
 }
 
 struct shim_module *shim_module_gone(const void *handle)
@@ -200,13 +197,11 @@ struct shim_module *shim_module_gone(const void *handle)
 		}
 		found = m;
 		atomic_store(&m->gone, 1);
-		m->len = m->image.len;
 	}
 	pthread_mutex_unlock(&lock);
 	if (!found)
 		return NULL;
-	wait_for_users(found);
-	shim_image_drop(&found->image);
+	end(found);
 	return found;
 }
 
@@ -240,21 +235,16 @@ struct shim_module *shim_modules_ended(CUcontext ctx)
 		ended = m;
 	}
 	pthread_mutex_unlock(&lock);
-	for (m = ended; m; m = m->next) {
-		wait_for_users(m);
-		m->len = m->image.len;
-		m->hash = hash_of(&m->image);
-		shim_image_drop(&m->image);
-	}
+	for (m = ended; m; m = m->next)
+		end(m);
 	return ended;
 }
 
-void shim_module_unloaded(struct shim_module *m, uint64_t hash)
+void shim_module_unloaded(struct shim_module *m)
 {
 	if (!m)
 		return;
 	pthread_mutex_lock(&lock);
-	m->hash = hash;
 	m->next = unloaded;
 	unloaded = m;
 	pthread_mutex_unlock(&lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The modules and libraries that the program has loaded, with their images. Records live as long as
  * the process, since kernels' records point to them. A CUmodule with a short image
- * (shim_module_hash()) that is unloaded and loaded again gets its old record back, and its kernels
+ * (256 KiB at most) that is unloaded and loaded again gets its old record back, and its kernels
  * get theirs: a program may do that without end. Others get new records each time. */
 #ifndef GPUSHARE_SHIM_MODULES_H
 #define GPUSHARE_SHIM_MODULES_H
@@ -49,9 +49,9 @@ void shim_module_unuse(struct shim_module *m);
  * record; NULL: its loading was not seen. */
 struct shim_module *shim_module_gone(const void *handle);
 
-/* The module has been unloaded, and nothing is known of its kernels' handles any more: its record
- * may be used again. hash: what shim_module_hash() returned. m NULL: does nothing. */
-void shim_module_unloaded(struct shim_module *m, uint64_t hash);
+/* The module has been unloaded, or the driver has refused that, and nothing is known of its
+ * kernels' handles any more: its record may be used again. m NULL: does nothing. */
+void shim_module_unloaded(struct shim_module *m);
 
 /* Call before the driver destroys a context: notes which modules go with it, and returns how many.
  * If the driver refuses, the note does no harm. */
@@ -60,13 +60,9 @@ unsigned int shim_modules_ending(CUcontext ctx);
 /*
  * Call after that: returns the records of these modules in a list. Modules with the same context's
  * handle that were loaded since are another context's, and stay. The caller hands each record to
- * shim_module_unloaded(), with its hash, once nothing refers to its handles.
+ * shim_module_unloaded() once nothing refers to its handles.
  */
 struct shim_module *shim_modules_ended(CUcontext ctx);
-
-/* Before shim_module_gone(): a hash of all of the module's image. 0: the module's record is not to
- * be used again, since it is a library, or its image is not known or is long. */
-uint64_t shim_module_hash(const void *handle);
 
 /* Has it a kernel with a variant? */
 int shim_module_has_variants(const void *handle);

@@ -117,7 +117,6 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
 	struct shim_session *s = shim_session_peek();
-	uint64_t hash = shim_module_hash(module);
 	struct shim_module *m;
 	struct shim_held *held;
 	CUresult rc;
@@ -128,7 +127,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	shim_kernels_unloaded(module);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
-	shim_module_unloaded(m, rc == CUDA_SUCCESS ? hash : 0);
+	shim_module_unloaded(m);
 	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
@@ -181,7 +180,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	CUresult rc;
 
 	shim_barrier_enter(0);
-	shim_module_unloaded(shim_module_gone(library), 0);
+	shim_module_unloaded(shim_module_gone(library));
 	shim_load_gone_library(library);
 	shim_variants_unloaded(library);
 	shim_kernels_unloaded(library);
