@@ -51,7 +51,7 @@ void gs_connection_watch_process(struct gs_connection *conn)
 	(void)conn;
 }
 
-uid_t gs_user_who_pays(const struct gs_connection *conn)
+uid_t gs_connection_who_pays(const struct gs_connection *conn)
 {
 	return conn->uid;
 }

@@ -13,6 +13,7 @@
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/holders.h"
+#include "gpushare/arbiter/left_behind.h"
 #include "gpushare/arbiter/task.h"
 
 /* A LEAVING client may still have launched before it noticed, so its whole page is polled this
@@ -146,7 +147,7 @@ static void drain_done(struct gs_gpu *gpu, int has_left, uint64_t now)
 		gs_trace_add(gpu->trace, t->traced, GS_TRACE_TELL, gpu->leave.since,
 			     gpu->leave.told_ns);
 	} else if (gpu->leave.evicting) {
-		gs_holders_told(t, gpu->leave.since);
+		gs_left_behind_told(t, gpu->leave.since);
 	}
 	gs_gpu_client_slice_over(t, now);
 	gs_gpu_client_enter(t, GS_WAITING);

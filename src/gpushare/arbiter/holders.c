@@ -3,9 +3,9 @@
 #include "gpushare/arbiter/holders.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/left_behind.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
@@ -40,12 +40,6 @@ int gs_holders_cannot_leave(const struct gs_gpu_client *t, uint64_t now)
 {
 	return gs_gpu_has_beside(t->gpu) &&
 	       (t->found.staying_live || now < t->holder_state.stays_until);
-}
-
-void gs_holders_told(struct gs_gpu_client *t, uint64_t now)
-{
-	if (!t->holder_state.told_ns)
-		t->holder_state.told_ns = now;
 }
 
 int gs_holders_is_beside(const struct gs_gpu_client *t)
@@ -132,18 +126,6 @@ static void grant(struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_go(t);
 }
 
-/* Tells what the client has on the GPU and can leave to do so. */
-static void clear_out(struct gs_gpu_client *t, uint64_t now)
-{
-	uint64_t leave_ns = 0;
-	unsigned evicted;
-
-	if (gs_gpu_client_sweep(t, now, &evicted, &leave_ns))
-		gs_page_doorbell(t->p.page);
-	if (evicted)
-		gs_holders_told(t, now);
-}
-
 static void revoke(struct gs_gpu_client *t, uint64_t now)
 {
 	gs_gpu_client_charge(t, 1, now);
@@ -151,7 +133,7 @@ static void revoke(struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_client_enter(t, GS_WAITING);
 	t->holder_state.barred = 0;
 	gs_gpu_client_grant(t, 0);
-	clear_out(t, now);
+	gs_left_behind_clear_out(t, now);
 	if (t->task)
 		t->slice.wait_since = now;
 	t->dirty = 1;
@@ -304,76 +286,6 @@ static void unbar(struct gs_gpu *gpu, struct gs_gpu_client *t, const struct gs_g
 	gs_gpu_client_go(t);
 }
 
-/*
- * Since when a kernel of this client is stuck: it was told to leave and has not by the deadline.
- * Under MPS any other kernel counts as well that stays for so long while its client has lost the
- * time slice, unless it leaves much of the GPU to others. 0: none is.
- */
-static uint64_t stuck_since(const struct gs_gpu *gpu, const struct gs_gpu_client *t, uint64_t now)
-{
-	int any = gpu->o.one_context && !gs_gpu_is_holder(t);
-	uint64_t since = 0;
-
-	if (!t->found.on_gpu && !t->found.off_gpu)
-		return 0;
-	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++) {
-		uint64_t requested_ns = t->watch.seen[i].requested_ns;
-		uint32_t few = gs_page_load(t->p.page->slot[i].flags) & GS_SLOT_FEW;
-
-		if (!(t->found.out[i / 64] >> i % 64 & 1) || !requested_ns ||
-		    now - requested_ns < gpu->o.evict_deadline_ns)
-			continue;
-		if (((any && !few) || gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT) &&
-		    (!since || requested_ns < since))
-			since = requested_ns;
-	}
-	return since;
-}
-
-static void find_stuck(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
-{
-	uint64_t since = stuck_since(gpu, t, now);
-
-	if (!since || since == t->late.since_ns || t->stopped)
-		return;
-	t->late.since_ns = since;
-	t->late.untold = gpu->loop.news = 1;
-	gpu->figures.overdue++;
-	gs_trace_add(gpu->trace, t->traced, GS_TRACE_OVERDUE, now, now);
-	gs_log(GS_LOG_WARN,
-	       "gpu %u: %s: %u kernels have not left after %llu ms; the next client runs beside them",
-	       gpu->index, t->p.name, t->found.on_gpu,
-	       (unsigned long long)((now - since) / GS_NS_PER_MS));
-}
-
-static int is_evicting(const struct gs_gpu_client *t)
-{
-	for (unsigned i = 0; i < GS_PAGE_SLOTS; i++)
-		if (t->found.out[i / 64] >> i % 64 & 1 &&
-		    gs_page_load(t->p.page->slot[i].state) == GS_K_TOEVICT)
-			return 1;
-	return 0;
-}
-
-/* If all kernels that were told to leave while others ran have left, counts an eviction. */
-static void find_end(struct gs_gpu_client *t, uint64_t now)
-{
-	uint64_t since = t->holder_state.told_ns;
-
-	if (!since || is_evicting(t))
-		return;
-	t->holder_state.told_ns = 0;
-	gs_gpu_client_evicted(t, since, now);
-}
-
-/* For a client without the time slice: tells what can leave to do so. */
-static void check_holder(struct gs_gpu_client *t, uint64_t now)
-{
-	find_end(t, now);
-	if ((t->found.on_gpu || t->found.off_gpu) && !t->stopped)
-		clear_out(t, now);
-}
-
 void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
@@ -394,7 +306,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 			t->holder_state.held = 0;
 		unbar(gpu, t, launcher, now);
 		if (gs_gpu_has_beside(gpu) && t != gpu->leaving)
-			find_stuck(gpu, t, now);
+			gs_left_behind_find_stuck(t, now);
 		if (t == gpu->holder || t == gpu->leaving)
 			continue;
 		may = of && gs_gpu_has_beside(gpu) && may_launch(t, of, together, now) &&
@@ -404,7 +316,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 		else if (!may && gs_holders_is_beside(t))
 			revoke(t, now);
 		else if (!may && gs_gpu_has_beside(gpu))
-			check_holder(t, now);
+			gs_left_behind_check(t, now);
 	}
 }
 

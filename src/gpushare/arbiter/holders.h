@@ -31,9 +31,6 @@ int gs_holders_stays(const struct gs_gpu *gpu, const struct gs_gpu_client *clien
  * are not left behind at all. */
 int gs_holders_cannot_leave(const struct gs_gpu_client *client, uint64_t now);
 
-/* The client's kernels were told to leave at `now`, and others do not wait for that. */
-void gs_holders_told(struct gs_gpu_client *client, uint64_t now);
-
 /* Has this client the time slice beside the holder? */
 int gs_holders_is_beside(const struct gs_gpu_client *client);
 

@@ -20,34 +20,6 @@ struct parse {
 
 static struct mem_value expression(struct parse *p, int level);
 
-static struct mem_value unknown(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static struct mem_value unknown(const char *fmt, ...)
-{
-	struct mem_value v = { .known = 0 };
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(v.why, sizeof(v.why), fmt, ap);
-	va_end(ap);
-	return v;
-}
-
-static struct mem_value whole(__int128 i)
-{
-	return (struct mem_value) { .known = 1, .i = i };
-}
-
-static struct mem_value real(double d)
-{
-	return (struct mem_value) { .known = 1, .real = 1, .d = d };
-}
-
-static double as_real(const struct mem_value *v)
-{
-	return v->real ? v->d : (double)v->i;
-}
-
 static int at_sign(const struct parse *p, const char *sign)
 {
 	return p->at < p->end && mem_is(p->at, sign);
@@ -149,7 +121,7 @@ static struct mem_value size_of(struct parse *p)
 	if (at_sign(p, "(")) {
 		end = closing(p->at, p->end);
 		if (!end)
-			return unknown("sizeof without its bracket");
+			return mem_unknown("sizeof without its bracket");
 		inner = p->at + 1;
 		p->at = end + 1;
 	} else {
@@ -158,7 +130,7 @@ static struct mem_value size_of(struct parse *p)
 	}
 	behind = mem_type_at(p->names, inner, end, &type);
 	if (behind == end)
-		return whole(type.bytes);
+		return mem_whole(type.bytes);
 	while (inner < end && mem_is(inner, "*")) {
 		stars++;
 		inner++;
@@ -168,9 +140,9 @@ static struct mem_value size_of(struct parse *p)
 		uint64_t bytes = stars == 0 ? type.bytes : stars == 1 ? type.target : 0;
 
 		if (bytes)
-			return whole(bytes);
+			return mem_whole(bytes);
 	}
-	return unknown("the size of '%.*s' is not known", (int)inner->len, inner->at);
+	return mem_unknown("the size of '%.*s' is not known", (int)inner->len, inner->at);
 }
 
 /* ---- primaries ---------------------------------------------------------------- */
@@ -186,10 +158,10 @@ static struct mem_value number(const struct mem_token *t)
 	*to = '\0';
 	i = strtoull(text, &end, 0);
 	if (*end == '.' || ((*end == 'e' || *end == 'E') && strncasecmp(text, "0x", 2) != 0))
-		return real(strtod(text, NULL));
+		return mem_real(strtod(text, NULL));
 	if (end[strspn(end, "uUlLzZ")] != '\0')
-		return unknown("'%.40s' is no number", text);
-	return whole(i);
+		return mem_unknown("'%.40s' is no number", text);
+	return mem_whole(i);
 }
 
 /* name(a, b) of those that compilers know. */
@@ -207,10 +179,10 @@ static struct mem_value min_max(struct parse *p, int most)
 		v = expression(p, 0);
 		if (!v.known)
 			return v;
-		if (n++ == 0 || (as_real(&v) > as_real(&best)) == most)
+		if (n++ == 0 || (mem_as_real(&v) > mem_as_real(&best)) == most)
 			best = v;
 	} while (take(p, ","));
-	return take(p, ")") ? best : unknown("a call that is not understood");
+	return take(p, ")") ? best : mem_unknown("a call that is not understood");
 }
 
 /* What keeps a macro's value from being known, but its body. */
@@ -233,10 +205,10 @@ static struct mem_value macro_value(struct parse *p, const struct mem_token *t,
 	struct mem_value v;
 
 	if (why)
-		return unknown("'%.*s' %s", (int)t->len, t->at, why);
+		return mem_unknown("'%.*s' %s", (int)t->len, t->at, why);
 	list = mem_macro_use(m, p->at, p->end, &behind);
 	if (!list)
-		return unknown("'%.*s' wants other arguments", (int)t->len, t->at);
+		return mem_unknown("'%.*s' wants other arguments", (int)t->len, t->at);
 	p->at = behind;
 	{
 		struct parse body = { p->names, list, list, p->depth + 4 };
@@ -245,7 +217,7 @@ static struct mem_value macro_value(struct parse *p, const struct mem_token *t,
 			body.end++;
 		v = expression(&body, 0);
 		if (v.known && body.at != body.end)
-			v = unknown("'%.*s' is no number", (int)t->len, t->at);
+			v = mem_unknown("'%.*s' is no number", (int)t->len, t->at);
 	}
 	free(list);
 	return v;
@@ -260,9 +232,9 @@ static struct mem_value named(struct parse *p)
 	if (mem_is(t, "sizeof"))
 		return size_of(p);
 	if (mem_is(t, "true") || mem_is(t, "false"))
-		return whole(mem_is(t, "true"));
+		return mem_whole(mem_is(t, "true"));
 	if (mem_is(t, "std") && take(p, "::"))
-		return p->at < p->end ? named(p) : unknown("nothing behind std::");
+		return p->at < p->end ? named(p) : mem_unknown("nothing behind std::");
 	m = mem_source_macro(p->names->source, t);
 	if (m && m->param && at_sign(p, "("))
 		return macro_value(p, t, m);
@@ -275,13 +247,13 @@ static struct mem_value named(struct parse *p)
 	}
 	if (at_sign(p, "(") || at_sign(p, "<"))
 		if (at_sign(p, "("))
-			return unknown("%.*s() is called", (int)t->len, t->at);
+			return mem_unknown("%.*s() is called", (int)t->len, t->at);
 	if (at_sign(p, "[") || at_sign(p, ".") || at_sign(p, "->"))
-		return unknown("'%.*s' is no simple variable", (int)t->len, t->at);
+		return mem_unknown("'%.*s' is no simple variable", (int)t->len, t->at);
 	if (p->names->variable(p->names->arg, t, &v))
 		return v;
 	return m && !m->param ? macro_value(p, t, m) :
-				unknown("'%.*s' is not known", (int)t->len, t->at);
+				mem_unknown("'%.*s' is not known", (int)t->len, t->at);
 }
 
 /* A bracket: a cast or an expression. */
@@ -292,7 +264,7 @@ static struct mem_value bracket(struct parse *p)
 	struct mem_value v;
 
 	if (!end)
-		return unknown("a bracket is not closed");
+		return mem_unknown("a bracket is not closed");
 	behind = mem_type_at(p->names, p->at + 1, end, &type);
 	if (behind == end && end > p->at + 1) {
 		int to_real = mem_is(end - 1, "float") || mem_is(end - 1, "double");
@@ -300,14 +272,14 @@ static struct mem_value bracket(struct parse *p)
 		p->at = end + 1;
 		v = expression(p, 14);
 		if (v.known && v.real && !to_real)
-			return whole((__int128)v.d);
-		return v.known && to_real ? real(as_real(&v)) : v;
+			return mem_whole((__int128)v.d);
+		return v.known && to_real ? mem_real(mem_as_real(&v)) : v;
 	}
 	p->at++;
 	v = expression(p, 0);
 	if (!v.known)
 		return v;
-	return take(p, ")") ? v : unknown("an expression that is not understood");
+	return take(p, ")") ? v : mem_unknown("an expression that is not understood");
 }
 
 static struct mem_value primary(struct parse *p)
@@ -315,9 +287,9 @@ static struct mem_value primary(struct parse *p)
 	struct mem_value v;
 
 	if (++p->depth > DEPTH_MAX)
-		return unknown("too deep");
+		return mem_unknown("too deep");
 	if (p->at >= p->end)
-		v = unknown("nothing there");
+		v = mem_unknown("nothing there");
 	else if (p->at->kind == MEM_NUMBER)
 		v = number(p->at++);
 	else if (p->at->kind == MEM_WORD)
@@ -335,13 +307,13 @@ static struct mem_value primary(struct parse *p)
 	else if (take(p, "~")) {
 		v = expression(p, 14);
 		if (v.known)
-			v = v.real ? unknown("~ of a fraction") : whole(~v.i);
+			v = v.real ? mem_unknown("~ of a fraction") : mem_whole(~v.i);
 	} else if (take(p, "!")) {
 		v = expression(p, 14);
 		if (v.known)
-			v = whole(as_real(&v) == 0);
+			v = mem_whole(mem_as_real(&v) == 0);
 	} else
-		v = unknown("'%.*s' is not understood", (int)p->at->len, p->at->at);
+		v = mem_unknown("'%.*s' is not understood", (int)p->at->len, p->at->at);
 	p->depth--;
 	return v;
 }
@@ -359,95 +331,6 @@ static const struct {
 
 #define OPERATORS (sizeof(operators) / sizeof(operators[0]))
 
-static struct mem_value apply_real(const char *op, double a, double b)
-{
-	switch (op[0]) {
-	case '+':
-		return real(a + b);
-	case '-':
-		return real(a - b);
-	case '*':
-		return real(a * b);
-	case '/':
-		return b == 0 ? unknown("a division by zero") : real(a / b);
-	case '<':
-		return op[1] == '<' ? unknown("a shift of a fraction") :
-				      whole(op[1] ? a <= b : a < b);
-	case '>':
-		return op[1] == '>' ? unknown("a shift of a fraction") :
-				      whole(op[1] ? a >= b : a > b);
-	case '=':
-		return whole(a == b);
-	case '!':
-		return whole(a != b);
-	default:
-		return unknown("'%s' of a fraction", op);
-	}
-}
-
-static struct mem_value shift(__int128 a, __int128 b, int left)
-{
-	__int128 r;
-
-	if (b < 0 || b > 64 || a < 0)
-		return unknown("a shift beyond the number");
-	if (!left)
-		return whole(a >> (int)b);
-	if (__builtin_mul_overflow(a, (__int128)1 << (int)b, &r))
-		return unknown("a number that is too large");
-	return whole(r);
-}
-
-static struct mem_value apply_whole(const char *op, __int128 a, __int128 b)
-{
-	__int128 r;
-	int over = 0;
-
-	if (strcmp(op, "<<") == 0 || strcmp(op, ">>") == 0)
-		return shift(a, b, op[0] == '<');
-	if ((op[0] == '/' || op[0] == '%') && b == 0)
-		return unknown("a division by zero");
-	switch (op[0]) {
-	case '+':
-		over = __builtin_add_overflow(a, b, &r);
-		break;
-	case '-':
-		over = __builtin_sub_overflow(a, b, &r);
-		break;
-	case '*':
-		over = __builtin_mul_overflow(a, b, &r);
-		break;
-	case '/':
-		r = a / b;
-		break;
-	case '%':
-		r = a % b;
-		break;
-	case '|':
-		r = op[1] ? a || b : (a | b);
-		break;
-	case '&':
-		r = op[1] ? a && b : (a & b);
-		break;
-	case '^':
-		r = a ^ b;
-		break;
-	case '<':
-		r = op[1] ? a <= b : a < b;
-		break;
-	case '>':
-		r = op[1] ? a >= b : a > b;
-		break;
-	case '=':
-		r = a == b;
-		break;
-	default:
-		r = a != b;
-		break;
-	}
-	return over ? unknown("a number that is too large") : whole(r);
-}
-
 static int operator_at(const struct parse *p, int level)
 {
 	for (size_t k = 0; p->at < p->end && k < OPERATORS; k++)
@@ -461,11 +344,11 @@ static struct mem_value choice(struct parse *p, struct mem_value condition)
 	struct mem_value yes = expression(p, 0), no;
 
 	if (!take(p, ":"))
-		return unknown("a ? without its :");
+		return mem_unknown("a ? without its :");
 	no = expression(p, 1);
 	if (!condition.known)
 		return condition;
-	return as_real(&condition) != 0 ? yes : no;
+	return mem_as_real(&condition) != 0 ? yes : no;
 }
 
 /* Operators of this level and closer; 0: all, 14: none. */
@@ -477,14 +360,7 @@ static struct mem_value expression(struct parse *p, int level)
 	while (level < 14 && (k = operator_at(p, level)) >= 0) {
 		p->at++;
 		b = expression(p, operators[k].level + 1);
-		if (!a.known)
-			continue;
-		if (!b.known)
-			a = b;
-		else if (a.real || b.real)
-			a = apply_real(operators[k].sign, as_real(&a), as_real(&b));
-		else
-			a = apply_whole(operators[k].sign, a.i, b.i);
+		a = mem_value_apply(operators[k].sign, &a, &b);
 	}
 	if (level <= 1 && take(p, "?"))
 		return choice(p, a);
@@ -498,24 +374,6 @@ struct mem_value mem_eval(const struct mem_names *names, const struct mem_token 
 	struct mem_value v = expression(&p, 0);
 
 	if (v.known && p.at != end)
-		return unknown("'%.*s' is not understood", (int)p.at->len, p.at->at);
+		return mem_unknown("'%.*s' is not understood", (int)p.at->len, p.at->at);
 	return v;
-}
-
-int mem_value_bytes(struct mem_value *v, uint64_t *bytes)
-{
-	const char *why = NULL;
-
-	if (!v->known)
-		return -1;
-	if (v->real ? v->d < 0 : v->i < 0)
-		why = "a negative number";
-	else if (v->real ? v->d > 1e15 : v->i > ((__int128)1 << 50))
-		why = "more than any device has";
-	if (why) {
-		*v = unknown("%s", why);
-		return -1;
-	}
-	*bytes = v->real ? (uint64_t)v->d : (uint64_t)v->i;
-	return 0;
 }

@@ -6,15 +6,7 @@
 #include <stdint.h>
 
 #include "gpushare/mem/token.h"
-
-/* A number, or why there is none. */
-struct mem_value {
-	int known;
-	int real; /* d counts, not i */
-	__int128 i;
-	double d;
-	char why[96];
-};
+#include "gpushare/mem/value.h"
 
 /* What a type is to sizeof. */
 struct mem_type {
@@ -44,8 +36,5 @@ struct mem_value mem_eval(const struct mem_names *names, const struct mem_token 
  */
 const struct mem_token *mem_type_at(const struct mem_names *names, const struct mem_token *at,
 				    const struct mem_token *end, struct mem_type *type);
-
-/* Whole bytes of a value: 0 and *bytes, or -1 with the reason in value->why. */
-int mem_value_bytes(struct mem_value *value, uint64_t *bytes);
 
 #endif

@@ -178,4 +178,16 @@ static inline void *emu_row(const struct emu_warp *w, int32_t row)
 #define ROW64(w, r) ((uint64_t *)emu_row(w, r))
 #define PRED(w, r) (*(uint32_t *)emu_row(w, r))
 
+/* The address that a memory operation has in lane i. */
+static inline uint64_t emu_lane_address(struct emu_warp *w, const struct emu_op *op, uint32_t i)
+{
+	uint64_t a = (uint64_t)op->imm;
+
+	if (op->mode.flags & EMU_F_FRAME)
+		return a + w->lane.local[i];
+	if (op->mode.flags & EMU_F_NOBASE)
+		return a;
+	return a + (op->mode.flags & EMU_F_ADDR64 ? ROW64(w, op->s[0])[i] : ROW32(w, op->s[0])[i]);
+}
+
 #endif

@@ -14,9 +14,11 @@
 
 #include "common/clock.h"
 #include "gpushare/daemon/base/complain.h"
+#include "gpushare/daemon/base/connection_text.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/base/users.h"
 
 /* How many messages of one connection are handled before the others get their turn. */
@@ -25,16 +27,6 @@
 #define LAST_MESSAGES 512
 
 #define LISTENERS_MAX 8
-/* How long the peer may take to read the next piece of a text. */
-#define READ_PATIENCE_S 5
-/* What a user's connections may have of texts that are on their way, when it is more than one. */
-#define TEXTS_PER_USER (8u << 20)
-
-struct gs_connection_text {
-	char *bytes;
-	size_t size, sent;
-	uint32_t tag;
-};
 
 static gs_handler *const *handlers;
 /* The connection whose message is being handled; closed: it was closed meanwhile, and is freed
@@ -85,6 +77,15 @@ int gs_connection_refuse(struct gs_connection *conn, uint32_t tag, enum gs_refus
 	gs_complain("%s: refused: %s", conn->who, msg.refused.reason);
 	gs_msg_send(conn->fd, &msg, -1); /* it is closed in any case, and one log line is enough */
 	return -1;
+}
+
+uid_t gs_connection_who_pays(const struct gs_connection *conn)
+{
+	if (conn->uid == 0)
+		return 0;
+	if (conn->step)
+		return conn->step->info.uid;
+	return gs_user_has_step(conn->d, conn->uid) ? conn->uid : GS_USER_STRANGERS;
 }
 
 /* As gs_msg_recv(), but no descriptor is taken that is not a page's. */
@@ -159,17 +160,6 @@ static int handle_one(struct gs_connection *conn, int has_ended)
 	return ret;
 }
 
-static void drop_text(struct gs_connection *conn)
-{
-	if (!conn->text)
-		return;
-	if (conn->writable)
-		event_del(conn->writable); /* it was to send the rest */
-	free(conn->text->bytes);
-	free(conn->text);
-	conn->text = NULL;
-}
-
 /* ---- users that ask too much wait ------------------------------------- */
 
 static struct event *later; /* when those that wait are read again; NULL: none ever waited */
@@ -193,7 +183,8 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 	LIST_FOREACH (conn, &d->conns, link) {
 		if (event_pending(conn->readable, EV_READ, NULL) || gs_connection_is_parked(conn))
 			continue;
-		if (gs_user_is_over(gs_user_who_pays(conn)) || event_add(conn->readable, NULL) < 0)
+		if (gs_user_is_over(gs_connection_who_pays(conn)) ||
+		    event_add(conn->readable, NULL) < 0)
 			read_later(conn);
 	}
 }
@@ -207,7 +198,7 @@ void gs_connections_fini(void)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = gs_user_who_pays(conn);
+	uid_t uid = gs_connection_who_pays(conn);
 	uint64_t begun = gs_user_clock_ns();
 
 	(void)fd;
@@ -231,86 +222,6 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-/* Sends what the socket accepts, and waits for room for the rest. */
-static int continue_text(struct gs_connection *conn)
-{
-	static const struct timeval patience = { READ_PATIENCE_S, 0 };
-	struct gs_connection_text *text = conn->text;
-
-	do {
-		size_t left = text->size - text->sent;
-		struct gs_msg msg;
-
-		gs_msg_init(&msg, GS_MSG_TEXT, text->tag);
-		msg.text.more = left > sizeof(msg.text.text);
-		msg.text.length = (uint32_t)(msg.text.more ? sizeof(msg.text.text) : left);
-		memcpy(msg.text.text, text->bytes + text->sent, msg.text.length);
-		if (gs_msg_send(conn->fd, &msg, -1) < 0) {
-			if (errno != EAGAIN && errno != EWOULDBLOCK)
-				return -1;
-			return event_add(conn->writable, &patience);
-		}
-		text->sent += msg.text.length;
-	} while (text->sent < text->size);
-	drop_text(conn);
-	return 0;
-}
-
-/* The timeout may only mean that the loop itself was late. The connection is closed if its reader
- * has taken nothing since the last part was sent. */
-static void on_writable(evutil_socket_t fd, short what, void *arg)
-{
-	struct gs_connection *conn = arg;
-	size_t before = conn->text->sent;
-
-	(void)fd;
-	if (continue_text(conn) < 0) {
-		gs_connection_close(conn);
-	} else if ((what & EV_TIMEOUT) && conn->text && conn->text->sent == before) {
-		gs_complain("%s: does not read its answers: closed", conn->who);
-		gs_connection_close(conn);
-	}
-}
-
-/* Who asks on many connections and reads slowly must not fill the daemon's memory. */
-static int has_too_many_texts(const struct gs_connection *conn, size_t more)
-{
-	const struct gs_connection *other;
-	uid_t uid = gs_user_who_pays(conn);
-	size_t sum = 0;
-
-	LIST_FOREACH (other, &conn->d->conns, link)
-		if (other != conn && other->text && gs_user_who_pays(other) == uid)
-			sum += other->text->size;
-	return uid != 0 && sum && sum + more > TEXTS_PER_USER;
-}
-
-int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size)
-{
-	struct gs_connection_text *text = bytes ? calloc(1, sizeof(*text)) : NULL;
-
-	if (!text) {
-		free(bytes);
-		return -1;
-	}
-	drop_text(conn);
-	if (has_too_many_texts(conn, size)) {
-		free(bytes);
-		free(text);
-		return gs_connection_refuse(conn, tag, GS_REFUSED_NO_ROOM,
-					    "read what has been answered on other connections "
-					    "first");
-	}
-	*text = (struct gs_connection_text) { .bytes = bytes, .size = size, .tag = tag };
-	conn->text = text;
-	return continue_text(conn);
-}
-
-int gs_connection_sends_text(const struct gs_connection *conn)
-{
-	return conn->text != NULL;
-}
-
 struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
 {
 	struct gs_connection *conn = calloc(1, sizeof(*conn));
@@ -327,7 +238,7 @@ struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, 
 	conn->start = gs_proc_read_connected(fd, pid, &proc) == 0 ? proc.start : 0;
 	snprintf(conn->who, sizeof(conn->who), "uid %u pid %d", (unsigned)uid, (int)pid);
 	conn->readable = gs_event_new(d->base, fd, EV_READ | EV_PERSIST, on_readable, conn);
-	conn->writable = gs_event_new(d->base, fd, EV_WRITE, on_writable, conn);
+	conn->writable = gs_event_new(d->base, fd, EV_WRITE, gs_connection_on_writable, conn);
 	if (!conn->readable || !conn->writable || event_add(conn->readable, NULL) < 0)
 		goto fail;
 	if (!later)
@@ -351,7 +262,7 @@ fail:
 static void on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = gs_user_who_pays(conn);
+	uid_t uid = gs_connection_who_pays(conn);
 	uint64_t begun = gs_user_clock_ns();
 	int rc = 0;
 
@@ -394,7 +305,7 @@ void gs_connection_close(struct gs_connection *conn)
 	for (size_t i = 0; listeners[i]; i++)
 		listeners[i](conn);
 	LIST_REMOVE(conn, link);
-	drop_text(conn);
+	gs_connection_drop_text(conn);
 	gs_event_free(conn->readable);
 	gs_event_free(conn->writable);
 	conn->writable = NULL;

@@ -120,6 +120,13 @@ int gs_connection_is_client(struct gs_connection *conn, const struct gs_msg *msg
  * the arbiter (clients.h), and nothing is read from it until it returns. */
 int gs_connection_is_parked(const struct gs_connection *conn);
 
+/*
+ * Whose part the connection's messages take: that of root, of the owner of the step that it is a
+ * client of, or of its user, who has a step here. All others have one part together, since one
+ * person may be as many users as it likes (/etc/subuid).
+ */
+uid_t gs_connection_who_pays(const struct gs_connection *conn);
+
 /* Sends these bytes, which the connection takes over and frees, as TEXT messages; the rest is sent
  * as the peer reads. -1: close the connection. */
 int gs_connection_send_text(struct gs_connection *conn, uint32_t tag, char *bytes, size_t size);

@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
 
 #define USERS 64
@@ -64,15 +63,6 @@ int gs_user_has_step(const struct gs_daemon *d, uid_t uid)
 		if (s->info.uid == uid)
 			return 1;
 	return 0;
-}
-
-uid_t gs_user_who_pays(const struct gs_connection *conn)
-{
-	if (conn->uid == 0)
-		return 0;
-	if (conn->step)
-		return conn->step->info.uid;
-	return gs_user_has_step(conn->d, conn->uid) ? conn->uid : GS_USER_STRANGERS;
 }
 
 static uint64_t waited_ns;

@@ -9,20 +9,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct gs_connection;
 struct gs_daemon;
 
 /* All who have no step here. */
 #define GS_USER_STRANGERS ((uid_t)-1)
 
 int gs_user_has_step(const struct gs_daemon *d, uid_t uid);
-
-/*
- * Whose part the connection's messages take: that of root, of the owner of the step that it is a
- * client of, or of its user, who has a step here. All others have one part together, since one
- * person may be as many users as it likes (/etc/subuid).
- */
-uid_t gs_user_who_pays(const struct gs_connection *conn);
 
 /*
  * Charges the user for so much of the event loop's time, ns. When a user exceeds its part, the log

@@ -176,7 +176,7 @@ int gs_on_history(struct gs_connection *conn, struct gs_msg *msg, int fd)
 {
 	const struct gs_msg_history *request = &msg->history;
 	uint32_t tag = msg->header.tag;
-	uid_t pays = gs_user_who_pays(conn);
+	uid_t pays = gs_connection_who_pays(conn);
 	size_t n, place = place_for(conn->uid, pays);
 	struct gs_past_step *live;
 	uint32_t ticket;

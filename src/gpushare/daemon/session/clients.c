@@ -181,7 +181,7 @@ static int begin(struct gs_connection *conn, const struct gs_msg *hello, int pag
 	rc = welcome(conn, tag, page_fd);
 	close(page_fd);
 	if (rc == 0)
-		gs_user_log(gs_user_who_pays(conn), "%s: %s on gpu %u, %" PRIu64 " MiB%s",
+		gs_user_log(gs_connection_who_pays(conn), "%s: %s on gpu %u, %" PRIu64 " MiB%s",
 			    conn->who, conn->registration.program, conn->device->index,
 			    step->reservation >> 20, page >= 0 ? ", with the page it had" : "");
 	return rc;
@@ -246,7 +246,7 @@ void gs_client_gone(struct gs_connection *conn)
 	 * it must be taken out here, too. */
 	if (conn->page) {
 		gs_ledger_client_gone(conn->device->ledger, conn->step->alloc->id, conn->id);
-		gs_user_log(gs_user_who_pays(conn), "%s: gone", conn->who);
+		gs_user_log(gs_connection_who_pays(conn), "%s: gone", conn->who);
 	}
 	gs_page_unmap(conn->page);
 	drop_map(conn->registration.kernels);
