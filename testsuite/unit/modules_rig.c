@@ -92,7 +92,7 @@ static CUresult fake_kernel(CUkernel *kernel, CUlibrary library, const char *nam
 	return CUDA_SUCCESS;
 }
 
-/* Each context's functions have the numbers of the last one's. */
+/* Each context's functions have the handles of the last one's. */
 static CUresult fake_kernel_function(CUfunction *f, CUkernel kernel)
 {
 	(void)kernel;

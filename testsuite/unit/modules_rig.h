@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A driver whose libraries and modules are numbers, as are their kernels, over fake_driver.h: what
- * the files of the test test_shim_modules share.
+ * A driver that gives out handles of modules, libraries and their kernels, with nothing behind
+ * them, over fake_driver.h: what the files of the test test_shim_modules share.
  */
 #ifndef TESTSUITE_UNIT_MODULES_RIG_H
 #define TESTSUITE_UNIT_MODULES_RIG_H
@@ -17,7 +17,7 @@ extern void *shim_slot[SHIM_FN_COUNT];
 /* A module with the kernel "k". */
 extern const char ptx[];
 
-/* The number of what was loaded last; the next one's is 0x100000 above it. */
+/* The handle of what was loaded last; the next one's is 0x100000 above it. */
 extern uintptr_t next_handle;
 
 /* What the last call was given. */
@@ -32,7 +32,7 @@ int modules_rig_setup(void **state);
 
 CUlibrary library_of(const char *text);
 CUmodule module_of(const char *text);
-/* Unloads the module; the next one that is loaded gets its number. */
+/* Unloads the module; the next one that is loaded gets its handle. */
 void unload(CUmodule module);
 
 /* Of the kernel "k" of a module; of a library, however the program asks for it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Under the shim, beside the rig (shim_rig.h): a driver whose libraries are numbers with two
+ * Under the shim, beside the rig (shim_rig.h): a driver whose libraries are handles with two
  * kernels each, and what the calls for them wait for.  What test_shim_loading.c and
  * test_shim_functions.c share.
  */

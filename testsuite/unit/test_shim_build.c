@@ -143,7 +143,7 @@ static void the_module_goes(void **unused)
 }
 
 /* Unloads and loads the rig's module again once a variant is being made, which is asked about then.
- * Its kernel then has another number, and nobody may use the one that it had. */
+ * Its kernel then has another handle, and nobody may use the one that it had. */
 #define ANOTHER ((CUfunction)0x1100)
 static CUresult (*device_attribute)(int *, CUdevice_attribute, CUdevice);
 static CUresult (*function_attribute)(int *, CUfunction_attribute, CUfunction);

@@ -149,7 +149,7 @@ static void test_the_next_context_has_its_own_functions(void **unused)
 	shim_slot[SHIM_FN_cuKernelGetFunction] = was;
 }
 
-/* A function that the program has asked for, too: another library's may have its number, and more
+/* A function that the program has asked for, too: another library's may have its handle, and more
  * local memory. */
 static void test_what_is_unloaded_is_counted_anew(void **unused)
 {

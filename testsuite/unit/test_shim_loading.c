@@ -327,7 +327,7 @@ static void test_an_unloaded_library_is_gone(void **unused)
 		expect_wait(fn, library, one);
 		expect_pass(fn, library, one);
 		assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
-		/* Another one with its number, and with the numbers of its kernels. */
+		/* Another one with its handle, and with the handles of its kernels. */
 		next_library -= 0x10000;
 		assert_ptr_equal(load(&one, NULL), library);
 		expect_wait(fn, library, one);

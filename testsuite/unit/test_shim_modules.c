@@ -113,8 +113,8 @@ static void each_way_leads_to_the_module(void **unused)
 	assert_int_equal(kernel_of(module)->code->reason, PTX_REASON_UNSEEN);
 }
 
-/* A function's number comes again, of another library's kernel. */
-static void function_with_the_number_of_another(void **unused)
+/* A function's handle comes again, for another library's kernel. */
+static void function_with_the_handle_of_another(void **unused)
 {
 	CUlibrary library = library_of(ptx), other;
 	const struct shim_code *code = code_of(library);
@@ -128,8 +128,8 @@ static void function_with_the_number_of_another(void **unused)
 	assert_int_equal(cuLibraryUnload(other), CUDA_SUCCESS);
 }
 
-/* A module went with its context, and a library's has its number. */
-static void module_with_the_number_of_another(void **unused)
+/* A module went with its context, and a library's has its handle. */
+static void module_with_the_handle_of_another(void **unused)
 {
 	CUlibrary library;
 	CUmodule module, again;
@@ -153,8 +153,8 @@ int main(void)
 		cmocka_unit_test(files_are_the_drivers),
 		cmocka_unit_test(the_linkers_input_is_passed_on),
 		cmocka_unit_test(each_way_leads_to_the_module),
-		cmocka_unit_test(function_with_the_number_of_another),
-		cmocka_unit_test(module_with_the_number_of_another),
+		cmocka_unit_test(function_with_the_handle_of_another),
+		cmocka_unit_test(module_with_the_handle_of_another),
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, modules_rig_setup, NULL) +

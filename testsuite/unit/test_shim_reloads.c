@@ -56,7 +56,7 @@ static void a_module_that_comes_back_is_known(void **unused)
 	unload(module);
 }
 
-/* Each time it has another number: a kernel has a record in each bucket at most. */
+/* Each time it has another handle: a kernel has a record in each bucket at most. */
 static void a_module_that_comes_back_elsewhere(void **unused)
 {
 	size_t before = records();
