@@ -255,15 +255,26 @@ void shim_variants_ending(CUcontext ctx)
 
 /* ---- what they cost ------------------------------------------------------------------ */
 
-/* At least so many launches each way count, besides the variant's first one. */
-#define COMPARED_LEAST 3
+/* At least so many launches each way count. */
+#define COMPARED_LEAST 4
 /* After so many launches in a row with other block dimensions the comparison is of those. A program
  * that launches a kernel with several in turn has it compared with one of them. */
 #define OTHERS_MOST 3
 
 int shim_variant_is_compared(const struct shim_variant *v)
 {
-	return v->cost.writtens >= COMPARED_LEAST && v->cost.variants > COMPARED_LEAST;
+	return v->cost.writtens >= COMPARED_LEAST && v->cost.variants >= COMPARED_LEAST;
+}
+
+/*
+ * The turns: variant, written, written, variant, and again. A program often launches a kernel in
+ * pairs whose two launches differ: PyTorch reduces 4 GiB by two launches, of which the first finds
+ * the GPU idle and the second is queued behind it. If every second launch went out as written, the
+ * comparison would be of the first ones with the second ones.
+ */
+static int goes_as_written(uint32_t launches)
+{
+	return (launches + 1) / 2 % 2 != 0;
 }
 
 int shim_variant_compares(struct shim_variant *v, uint32_t dims)
@@ -272,17 +283,14 @@ int shim_variant_compares(struct shim_variant *v, uint32_t dims)
 	if (v->cost.dims && v->cost.dims != dims)
 		return 0;
 	return !shim_variant_is_compared(v) && v->cost.launches < SHIM_COMPARED &&
-	       v->cost.launches++ % 2;
+	       goes_as_written(v->cost.launches++);
 }
 
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,
 			uint32_t dims, uint64_t ps)
 {
 	struct shim_variant *v = shim_variant_in(code, c);
-	/* The variant's first launch does not count, as it brings its code to the GPU. */
-	uint32_t cold = !as_written, before;
-	_Atomic uint64_t *mean;
-	_Atomic uint32_t *n;
+	_Atomic uint64_t *least;
 
 	if (!v || !ps || shim_variant_is_compared(v))
 		return;
@@ -294,11 +302,10 @@ void shim_variant_timed(struct shim_code *code, const struct shim_context *c, in
 		v->cost.dims = dims;
 	}
 	v->cost.others = 0;
-	mean = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
-	n = as_written ? &v->cost.writtens : &v->cost.variants;
-	before = *n > cold ? *n - cold : 0;
-	*mean = (*mean * before + ps) / (before + 1);
-	++*n;
+	least = as_written ? &v->cost.written_ps : &v->cost.variant_ps;
+	if (!*least || ps < *least)
+		*least = ps;
+	++*(as_written ? &v->cost.writtens : &v->cost.variants);
 	code->facts.changed = 1;
 }
 

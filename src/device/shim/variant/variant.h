@@ -21,15 +21,17 @@ struct shim_layout {
 
 /*
  * Time per block-task of launches with the same block dimensions, as written and as the variant,
- * ps. The first launches after the variant is ready go out alternately as the variant and as
- * written, and only those count. Earlier or later launches may find the GPU at other clocks and
- * other data in its caches, which changes their time by more than the variant does.
+ * ps. The first launches after the variant is ready go out in turns as the variant and as written,
+ * and only those count. Earlier or later launches may find the GPU at other clocks and other data
+ * in its caches, which changes their time by more than the variant does. Of each way the shortest
+ * one counts: whatever else happens to a launch makes it longer (code that is not on the GPU yet,
+ * another context's kernel in between), and mostly by more than the variant does, too.
  */
 struct shim_cost {
 	_Atomic uint32_t dims;                   /* shim_dims(); 0: nothing is known */
 	_Atomic uint32_t others;                 /* timed launches in a row with other dimensions */
-	_Atomic uint64_t written_ps, variant_ps; /* means */
-	_Atomic uint32_t writtens, variants;     /* how many launches each mean is of */
+	_Atomic uint64_t written_ps, variant_ps; /* the shortest */
+	_Atomic uint32_t writtens, variants;     /* how many launches each is of */
 	_Atomic uint32_t launches;               /* launches that took part in the comparison */
 };
 
