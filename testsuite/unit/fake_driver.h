@@ -80,8 +80,9 @@ void fake_driver_takes(float ms);
 void fake_driver_before_events(int at_work);
 /* So often the events are not ready yet when that is asked. */
 void fake_driver_late(int times);
-/* How often that has been asked. */
+/* How often that has been asked, and how many events have been recorded. */
 unsigned int fake_driver_timed(void);
+unsigned int fake_driver_recorded(void);
 
 /* So many blocks of the original and of the variant fit on an SM from now on; FAKE_BLOCKS_PER_SM at
  * first. */

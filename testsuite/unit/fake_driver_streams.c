@@ -154,9 +154,17 @@ static CUresult fake_elapsed(float *ms, CUevent begin, CUevent end)
 	return with_event(end);
 }
 
+static _Atomic unsigned int recorded;
+
+unsigned int fake_driver_recorded(void)
+{
+	return recorded;
+}
+
 static CUresult fake_record(CUevent event, CUstream stream)
 {
 	with_event(event);
+	recorded++;
 	return (uintptr_t)stream == 0x10 ? fake_called_in("record-control", stream) : CUDA_SUCCESS;
 }
 

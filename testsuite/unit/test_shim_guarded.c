@@ -317,6 +317,39 @@ static void test_a_watcher(void **unused)
 	shim_session()->signal = GS_SIGNAL_AUTO;
 }
 
+static unsigned int at_watch, at_launch;
+
+static void note_events(const char *call, CUstream stream)
+{
+	(void)stream;
+	if (strcmp(call, "watch") == 0)
+		at_watch = fake_driver_recorded();
+	else if (strcmp(call, "launch-guarded") == 0)
+		at_launch = fake_driver_recorded();
+}
+
+/* The time of the kernel begins behind the launch of its watcher. */
+static void test_a_watcher_is_not_timed(void **unused)
+{
+	const unsigned int dims[3] = { 32, 1, 1 };
+	struct shim_time *time = shim_kernel_time(record, dims, LONG_GRID);
+	unsigned int before = fake_driver_recorded();
+	struct gs_slot *slot;
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_PROXY;
+	shim_time_again(time, 1);
+	fake_driver_inside(note_events);
+	slot = launched("batch watch launch-guarded launch-end wait");
+	fake_driver_inside(NULL);
+	assert_int_equal(at_watch, before);
+	assert_int_equal(at_launch, before + 1);
+	assert_int_equal(fake_driver_recorded(), before + 2);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	shim_session()->signal = GS_SIGNAL_AUTO;
+}
+
 static CUresult launch_with(CUlaunchAttributeID id, unsigned int value)
 {
 	static CUdeviceptr p;
@@ -500,6 +533,7 @@ int shim_guarded_launches(void)
 		SHIM(test_an_order_stands),
 		SHIM(test_orders_behind_are_lifted),
 		SHIM(test_a_watcher),
+		SHIM(test_a_watcher_is_not_timed),
 		SHIM(test_one_that_leaves_late_goes_as_written),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),

@@ -77,6 +77,12 @@ static void sample_end(struct shim_launch *l, CUstream stream)
 		l->watch.sampled = SHIM_UNTIMED;
 }
 
+void shim_watch_variant(struct shim_launch *l)
+{
+	if (l->as.transform->watch)
+		l->as.transform->watch(l);
+}
+
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream)
 {
 	const struct shim_session *s = shim_session_peek();
@@ -95,6 +101,7 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->as.nwrite, l->as.write, 0);
 	if (rc != CUDA_SUCCESS)
 		return rc;
+	shim_watch_variant(l);
 	sample_begin(l, r->stream);
 	rc = shim_launch_variant(l, r->stream);
 	if (rc != CUDA_SUCCESS)

@@ -21,7 +21,9 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
  * time slice is in the stream already, lets that wait end first. */
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r);
 
-/* Launch the variant (first or again) in `stream`; the context must be current. */
+/* Launch what watches for the order to leave, and then the variant (first or again) in `stream`;
+ * the context must be current. */
+void shim_watch_variant(struct shim_launch *l);
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 
 #endif

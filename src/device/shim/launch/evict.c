@@ -263,8 +263,10 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 		gs_page_store(l->slot->started, 1);
 	else
 		rc = lift_limit(e, l, now);
-	if (rc == CUDA_SUCCESS)
+	if (rc == CUDA_SUCCESS) {
+		shim_watch_variant(l);
 		rc = shim_launch_variant(l, l->ctx->relaunch);
+	}
 	if (rc == CUDA_SUCCESS) {
 		l->progress.out_ns = now;
 		l->progress.began = done;

@@ -167,7 +167,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 }
 
 /* Launches the watcher; if the driver refuses, the agent gives the order instead. */
-static void launch_watcher(struct shim_launch *l)
+static void watch(struct shim_launch *l)
 {
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
@@ -175,6 +175,8 @@ static void launch_watcher(struct shim_launch *l)
 	void *params[] = { &word, &slot, &done, &l->as.guard.ends };
 	CUresult rc = CUDA_SUCCESS;
 
+	if (!l->as.proxy || l->as.guard.endless)
+		return;
 	if (l->preenqueued) /* it waits for the time slice as its kernel does */
 		rc = REAL(cuStreamWaitValue32_v2)(
 			g->watchers, shim_launch_slot(l, offsetof(struct gs_slot, state)),
@@ -189,8 +191,6 @@ static CUresult launch_kernel(struct shim_launch *l, CUstream stream)
 	uint8_t *seen = &l->ctx->guards->seen[l->index];
 	CUresult rc = CUDA_SUCCESS;
 
-	if (l->as.proxy)
-		launch_watcher(l);
 	if (*seen)
 		rc = REAL(cuMemsetD8Async)(word_of(l) + GS_GUARD_SEEN_AT, 0,
 					   GS_GUARD_BYTES - GS_GUARD_SEEN_AT, stream);
@@ -311,6 +311,7 @@ static const struct shim_transform guarded = {
 	.equip = equip,
 	.fits = fits,
 	.prepare = prepare,
+	.watch = watch,
 	.launch = launch,
 	.signal = signal_of,
 	.resume = resume,

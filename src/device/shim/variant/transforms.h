@@ -44,6 +44,11 @@ struct shim_transform {
 	 * be written before the first launch. The stream has been counted as blocked before. */
 	void (*prepare)(const struct shim_session *s, struct shim_launch *l);
 
+	/* Launches, in a stream of its own, what watches for the order to leave while the variant
+	 * runs. Call it before launch(), and before the event that times the variant: an idle GPU
+	 * would wait for this launch between the two. NULL: nothing does. */
+	void (*watch)(struct shim_launch *l);
+
 	/* Enqueues the variant and what belongs to it, the first time or again; the context must be
 	 * current. */
 	CUresult (*launch)(struct shim_launch *l, CUstream stream);
