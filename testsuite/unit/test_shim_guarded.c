@@ -317,6 +317,47 @@ static void test_a_watcher(void **unused)
 	shim_session()->signal = GS_SIGNAL_AUTO;
 }
 
+/* A launch that is to be timed has a slot, but no time comes of it here. */
+static void expect_watcher(struct shim_time *time, unsigned int grid, int is)
+{
+	shim_time_again(time, 1);
+	assert_int_equal(launch(guarded, grid), CUDA_SUCCESS);
+	expect_calls(is ? "batch watch launch-guarded launch-end wait" :
+			  "batch launch-guarded launch-end wait");
+	end(active(), grid, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+}
+
+/* Where a watcher's place makes a wave of long blocks more, the agent gives the order. */
+static void test_a_watcher_that_costs_a_wave(void **unused)
+{
+	struct shim_context *c = shim_context_current(shim_session());
+	const unsigned int dims[3] = { 32, 1, 1 }, places = 16 * FAKE_BLOCKS_PER_SM;
+	struct shim_time *time = shim_kernel_time(record, dims, LONG_GRID);
+	const uint64_t tpt_ps = time->tpt_ps, block_ps = 100ull * 1000 * 1000;
+	const int sms = c->sms;
+
+	(void)unused;
+	c->sms = 16;
+	fake_driver_takes(0);
+	time->tpt_ps = block_ps / places;
+	expect_watcher(time, 25 * places, 0);
+	expect_watcher(time, 25 * places - 25,
+		       1); /* all that fit into 25 waves beside the watcher */
+	expect_watcher(time, 25 * places - 24, 0);
+	expect_watcher(time, 25 * places + 1, 1);
+	time->tpt_ps--; /* shorter blocks */
+	expect_watcher(time, 25 * places, 1);
+	time->tpt_ps = 0; /* nothing is known of them */
+	expect_watcher(time, 25 * places, 1);
+	shim_session()->signal = GS_SIGNAL_PROXY;
+	time->tpt_ps = block_ps / places;
+	expect_watcher(time, 25 * places, 1);
+	shim_session()->signal = GS_SIGNAL_AUTO;
+	time->tpt_ps = tpt_ps;
+	c->sms = sms;
+}
+
 static unsigned int at_watch, at_launch;
 
 static void note_events(const char *call, CUstream stream)
@@ -534,6 +575,7 @@ int shim_guarded_launches(void)
 		SHIM(test_orders_behind_are_lifted),
 		SHIM(test_a_watcher),
 		SHIM(test_a_watcher_is_not_timed),
+		SHIM(test_a_watcher_that_costs_a_wave),
 		SHIM(test_one_that_leaves_late_goes_as_written),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),

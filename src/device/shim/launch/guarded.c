@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "device/ptx/guard.h"
 #include "device/ptx/guard_end.h"
 #include "device/shim/base/capture.h"
@@ -33,6 +34,11 @@
 /* A watcher takes the place of one block on one multiprocessor. That is little on a GPU, but much
  * on an emulated device with few of them. */
 #define WATCHER_SMS 16
+/* Where blocks take this long, it hardly matters that the agent's order comes some 20 us after a
+ * watcher's. */
+#define LONG_BLOCK_NS (100 * GS_NS_PER_US)
+/* One wave more of so many is too little to do without a watcher for. */
+#define WAVES_MANY 200
 
 struct shim_guards {
 	/* one area of GS_GUARD_BYTES for each slot: its W and the words behind it */
@@ -140,9 +146,26 @@ static CUdeviceptr started_of(const struct shim_launch *l)
 	return shim_launch_slot(l, offsetof(struct gs_slot, started));
 }
 
+/*
+ * Would a watcher make a launch of long blocks take a wave more? It has the place of a block for as
+ * long as the kernel runs, if the blocks leave no room beside them. Mostly the last wave has places
+ * to spare, and then this costs nothing. But where the last wave is almost full, the blocks that
+ * would have run in that place are a wave of their own.
+ */
+static int costs_a_wave(const struct shim_launch *l)
+{
+	uint64_t places = l->as.dims.workers, waves, with;
+
+	if (places < 2 || l->time->tpt_ps * places / 1000 < LONG_BLOCK_NS)
+		return 0;
+	waves = (l->nt + places - 1) / places;
+	with = (l->nt + places - 2) / (places - 1);
+	return (with - waves) * WAVES_MANY > waves;
+}
+
 static int has_watcher(const struct shim_session *s, const struct shim_launch *l)
 {
-	return s->signal == GS_SIGNAL_AUTO ? l->ctx->sms >= WATCHER_SMS :
+	return s->signal == GS_SIGNAL_AUTO ? l->ctx->sms >= WATCHER_SMS && !costs_a_wave(l) :
 					     s->signal == GS_SIGNAL_PROXY;
 }
 
