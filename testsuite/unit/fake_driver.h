@@ -28,6 +28,11 @@
 #define FAKE_WATCH ((CUfunction)0x6000)
 /* What was launched last; what the driver says is another context's function, NULL: nothing is. */
 extern CUfunction fake_launched, fake_elsewhere;
+/* The guard words of the latest launches of FAKE_WATCH, at their number modulo FAKE_WATCHED; and
+ * how many there were. */
+#define FAKE_WATCHED 8
+extern CUdeviceptr fake_watched[FAKE_WATCHED];
+extern unsigned int fake_watches;
 /* A created stream that synchronises with the legacy default stream; every other one does not. */
 #define FAKE_BLOCKING ((CUstream)0x8000)
 /* The executable graph that every instantiation gives. */

@@ -101,17 +101,21 @@ static CUresult fake_occupancy(int *blocks, CUfunction f, int threads, size_t sh
 }
 
 CUfunction fake_launched, fake_elsewhere;
+CUdeviceptr fake_watched[FAKE_WATCHED];
+unsigned int fake_watches;
 
 static CUresult fake_launch(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz,
 			    unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
 			    CUstream stream, void **kernel_params, void **extra)
 {
-	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared, (void)kernel_params;
+	(void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
 	if (fake_elsewhere && f == fake_elsewhere)
 		return CUDA_ERROR_INVALID_HANDLE;
 	if (f == FAKE_END)
 		return fake_called_in((uintptr_t)stream == 0x20 ? "relaunch-end" : "launch-end",
 				      stream);
+	if (f == FAKE_WATCH)
+		fake_watched[fake_watches++ % FAKE_WATCHED] = *(CUdeviceptr *)kernel_params[0];
 	if (f == FAKE_WATCH)
 		return fake_called_in("watch", stream);
 	fake_launched = f;

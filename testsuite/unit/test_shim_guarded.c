@@ -391,6 +391,53 @@ static void test_a_watcher_is_not_timed(void **unused)
 	shim_session()->signal = GS_SIGNAL_AUTO;
 }
 
+/*
+ * Called back, each launch that waited behind one that has left gets a watcher again: the first one
+ * left when it saw the order. They go out in the order of the launches, behind that of the
+ * relaunch, since all watchers wait in one stream.
+ */
+static void test_those_called_back_are_watched(void **unused)
+{
+	struct out first, behind[2];
+	unsigned int from;
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_PROXY;
+	/* Slots are taken in turn: the one behind all others shall have the lowest. */
+	while (launched_in(STREAM).slot != &page->slot[5]) {
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	finish_all();
+	EVENTUALLY(all_prepared());
+	first = launched_in(STREAM);
+	behind[0] = launched_in(STREAM);
+	behind[1] = launched_in(STREAM);
+	assert_ptr_equal(behind[1].slot, &page->slot[0]);
+	gs_page_store(page->grant, 0);
+	tell_unstarted(&behind[0]);
+	tell_unstarted(&behind[1]);
+	assert_true(gs_slot_move(first.slot, GS_K_RUNNING, GS_K_TOEVICT));
+	*first.word = GS_GUARD_LEAVE | 400;
+	end(first.slot, 400, GS_K_READY);
+	usleep(20000);
+	forget_calls();
+	from = fake_watches;
+	assert_true(gs_slot_move(first.slot, GS_K_READY, GS_K_TORUN));
+	for (int i = 0; i < 2; i++)
+		assert_true(gs_slot_move(behind[i].slot, GS_K_TOEVICT, GS_K_RUNNING));
+	ring();
+	await_calls("write-control-0 write-control-0 write-control-0 record-control "
+		    "await-relaunch batch watch relaunch-guarded relaunch-end watch watch");
+	assert_int_equal(fake_watched[from % FAKE_WATCHED], (uintptr_t)first.word);
+	for (unsigned int i = 0; i < 2; i++)
+		assert_int_equal(fake_watched[(from + 1 + i) % FAKE_WATCHED],
+				 (uintptr_t)behind[i].word);
+	*first.word = *behind[0].word = *behind[1].word = 0;
+	finish_all();
+	shim_session()->signal = GS_SIGNAL_AUTO;
+}
+
 static CUresult launch_with(CUlaunchAttributeID id, unsigned int value)
 {
 	static CUdeviceptr p;
@@ -576,6 +623,7 @@ int shim_guarded_launches(void)
 		SHIM(test_a_watcher),
 		SHIM(test_a_watcher_is_not_timed),
 		SHIM(test_a_watcher_that_costs_a_wave),
+		SHIM(test_those_called_back_are_watched),
 		SHIM(test_one_that_leaves_late_goes_as_written),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),

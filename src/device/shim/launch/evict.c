@@ -117,7 +117,7 @@ static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
  * to its control block may still wait in its stream and overwrite the signal, so it is repeated. A
  * proxy notices TOEVICT by itself, but only once its kernel has started, and a launch that has not
  * begun should leave at once. A watcher may be queued behind the watcher of a kernel in another
- * stream, or may have ended when the kernel was called back.
+ * stream.
  */
 static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
 {
@@ -144,6 +144,36 @@ static void call_back(struct shim_evictor *e, struct shim_launch *l)
 		set_limit(e, l, 0);
 	l->eviction.signalled_ns = 0;
 	l->eviction.signals = 0;
+	l->eviction.unwatched = 1;
+}
+
+/*
+ * Gives those that were called back a watcher again: theirs has left when it saw the order.
+ * Watchers have one stream, so they go out in the order of their launches, and after those of the
+ * launches that were relaunched.
+ */
+static void watch_again(struct shim_evictor *e)
+{
+	uint32_t slots = gs_page_slots(e->session->page);
+
+	for (;;) {
+		struct shim_launch *first = NULL;
+
+		for (uint32_t i = 0; i < slots; i++) {
+			struct shim_launch *l = shim_launch_at(i);
+
+			if (l->eviction.unwatched &&
+			    (!first || gs_page_load(l->slot->seq) < gs_page_load(first->slot->seq)))
+				first = l;
+		}
+		if (!first)
+			return;
+		first->eviction.unwatched = 0;
+		if (atomic_load_explicit(&first->taken, memory_order_acquire) == SHIM_OUT &&
+		    first->enqueued && gs_page_load(first->slot->state) == GS_K_RUNNING &&
+		    enter_context(e, first->ctx) == 0)
+			shim_watch_variant(first);
+	}
 }
 
 /* Is l queued behind `first` in its stream? Then it cannot begin before `first`, which has left, is
@@ -346,6 +376,7 @@ uint64_t shim_evictor_inspect(struct shim_evictor *e)
 				read_slot(e, shim_launch_at(i), now, &nap);
 		flush_limits(e);
 	}
+	watch_again(e);
 	leave_context(e);
 	return nap;
 }

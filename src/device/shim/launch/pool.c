@@ -348,6 +348,7 @@ static struct shim_launch *try_take(void)
 		l->as.guard.endless = l->as.sent = 0;
 		l->eviction.signalled_ns = 0;
 		l->eviction.signals = 0;
+		l->eviction.unwatched = 0;
 		l->progress = (struct shim_progress) { 0 };
 		return l;
 	}

@@ -86,6 +86,7 @@ struct shim_eviction {
 	uint32_t signals;      /* how many were sent before the kernel started */
 	/* a signal may still be on its way, also one of the slot's last launch */
 	int unsettled;
+	uint8_t unwatched; /* it was called back, and what watched for the order has gone */
 };
 
 /* How the launch is timed: by two events around the kernel. */
