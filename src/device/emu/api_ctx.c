@@ -291,15 +291,21 @@ CUresult CUDAAPI cuCtxSynchronize(void)
 
 EMU_GET_OF_CTX(cuCtxGetDevice, (CUdevice * device), emu_enter_any, device, 0);
 
+/* The context with that handle; NULL: the current one. */
+static CUresult enter_named(CUcontext handle, struct CUctx_st **ctx)
+{
+	EMU_TRY(emu_enter_plain());
+	*ctx = handle;
+	if (!handle)
+		return emu_enter_any(ctx);
+	return is_context(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 CUresult CUDAAPI cuCtxGetApiVersion(CUcontext handle, unsigned int *version)
 {
-	struct CUctx_st *ctx = handle;
+	struct CUctx_st *ctx;
 
-	EMU_TRY(emu_enter_plain());
-	if (!ctx)
-		EMU_TRY(emu_enter_any(&ctx));
-	else if (!is_context(ctx))
-		return CUDA_ERROR_INVALID_CONTEXT;
+	EMU_TRY(enter_named(handle, &ctx));
 	if (!version)
 		return CUDA_ERROR_INVALID_VALUE;
 	*version = 3020;
@@ -363,13 +369,9 @@ CUresult CUDAAPI cuCtxSetFlags(unsigned int flags)
 
 CUresult CUDAAPI cuCtxGetId(CUcontext handle, unsigned long long *id)
 {
-	struct CUctx_st *ctx = handle;
+	struct CUctx_st *ctx;
 
-	EMU_TRY(emu_enter_plain());
-	if (!ctx)
-		EMU_TRY(emu_enter_any(&ctx));
-	else if (!is_context(ctx))
-		return CUDA_ERROR_INVALID_CONTEXT;
+	EMU_TRY(enter_named(handle, &ctx));
 	if (!id)
 		return CUDA_ERROR_INVALID_VALUE;
 	*id = ctx->id;

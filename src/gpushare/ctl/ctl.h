@@ -71,9 +71,6 @@ int gs_ctl_report_html(const char *socket, struct gs_msg *msg, int selects, cons
 /* Write it to the file, "-" being standard output; the exit status. */
 int gs_ctl_save(const char *path, const char *bytes, size_t size);
 
-/* Copy it to standard output; the exit status. */
-int gs_ctl_print(const struct gs_ctl_text *text);
-
 /* ---- tables ---- */
 
 /* What the user wants of a verb's table. */
@@ -108,8 +105,19 @@ int gs_ctl_show(const struct gs_show *show, const struct gs_column *columns, jso
 		struct gs_error *err);
 
 /* The answer to a question, which is JSON; NULL with the reason. */
-json_t *gs_ctl_parse(const struct gs_ctl_text *text, struct gs_error *err);
 json_t *gs_ctl_request(const char *socket, enum gs_query what, unsigned job, struct gs_error *err);
+
+/*
+ * Prints an answer, which it frees: as it is with --json, else by `print`, which returns 0, or -1
+ * with the reason. Returns the exit status.
+ */
+typedef int gs_ctl_printer(const struct gs_show *show, json_t *answer, const void *arg,
+			   struct gs_error *err);
+int gs_ctl_show_answer(const struct gs_show *show, struct gs_ctl_text *text, gs_ctl_printer *print,
+		       const void *arg);
+/* The same with the daemon's answer to this question. */
+int gs_ctl_show_query(const struct gs_show *show, const char *socket, enum gs_query what,
+		      uint32_t job, gs_ctl_printer *print, const void *arg);
 
 /* Standard output is whole: 0, else the exit status after the reason has been said. */
 int gs_ctl_written(void);

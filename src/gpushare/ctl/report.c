@@ -59,20 +59,14 @@ static const struct gs_column *columns_by(uint32_t group)
 	return columns;
 }
 
-static int show_report(const struct gs_show *show, const struct gs_column *columns,
-		       const struct gs_ctl_text *text)
+static int show_report(const struct gs_show *show, json_t *rows, const void *columns,
+		       struct gs_error *err)
 {
-	struct gs_error err;
-	json_t *rows = gs_ctl_parse(text, &err);
-	int rc;
+	int rc = gs_ctl_show(show, columns, rows, err);
 
-	if (!rows)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_show(show, columns, rows, &err);
 	if (!json_array_size(rows))
 		fputs("gpusharectl: there is no such job step\n", stderr);
-	json_decref(rows);
-	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+	return rc;
 }
 
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
@@ -117,9 +111,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 	if ((selects ? fetch_history(socket, &msg, &text, &err) :
 		       gs_ctl_get(socket, GS_QUERY_REPORT, request->job_id, &text, &err)) < 0)
 		return gs_ctl_fail("%s", err.text);
-	status = show.json ? gs_ctl_print(&text) : show_report(&show, columns, &text);
-	free(text.bytes);
-	return status;
+	return gs_ctl_show_answer(&show, &text, show_report, columns);
 }
 
 const struct gs_verb gs_verb_report = {

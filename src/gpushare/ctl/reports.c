@@ -8,24 +8,20 @@
 
 /* ---- kernels ---- */
 
-static int show_kernels(const struct gs_show *show, const struct gs_ctl_text *text)
+static int show_kernels(const struct gs_show *show, json_t *all, const void *unused,
+			struct gs_error *err)
 {
 	const struct gs_show plain = { .no_header = show->no_header };
-	struct gs_error err;
-	json_t *all = gs_ctl_parse(text, &err), *sums;
-	int rc;
+	json_t *sums = json_object_get(all, "jobs");
 
-	if (!all)
-		return gs_ctl_fail("%s", err.text);
-	rc = gs_ctl_show(show, gs_columns_kernels, json_object_get(all, "kernels"), &err);
-	if (rc == 0 && !show->format) {
-		sums = json_object_get(all, "jobs");
-		json_array_append(sums, json_object_get(all, "all"));
-		putchar('\n');
-		rc = gs_ctl_show(&plain, gs_columns_sums, sums, &err);
-	}
-	json_decref(all);
-	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+	(void)unused;
+	if (gs_ctl_show(show, gs_columns_kernels, json_object_get(all, "kernels"), err) < 0)
+		return -1;
+	if (show->format)
+		return 0;
+	json_array_append(sums, json_object_get(all, "all"));
+	putchar('\n');
+	return gs_ctl_show(&plain, gs_columns_sums, sums, err);
 }
 
 static int run_kernels(const struct gs_verb *verb, const char *socket, int argc, char **argv)
@@ -38,18 +34,12 @@ static int run_kernels(const struct gs_verb *verb, const char *socket, int argc,
 		{ NULL },
 	};
 	int status = gs_ctl_options(verb, options, argc, argv);
-	struct gs_ctl_text text;
-	struct gs_error err;
 
 	if (status < 0)
 		status = gs_ctl_check_show(verb, &show, gs_columns_kernels);
 	if (status >= 0)
 		return status;
-	if (gs_ctl_get(socket, GS_QUERY_KERNELS, job, &text, &err) < 0)
-		return gs_ctl_fail("%s", err.text);
-	status = show.json ? gs_ctl_print(&text) : show_kernels(&show, &text);
-	free(text.bytes);
-	return status;
+	return gs_ctl_show_query(&show, socket, GS_QUERY_KERNELS, job, show_kernels, NULL);
 }
 
 /* ---- memory ---- */
@@ -66,15 +56,14 @@ static const char *words(json_t *o, const char *key)
 	return s ? s : "-";
 }
 
-static int show_memory(const struct gs_show *show, const struct gs_ctl_text *text)
+static int show_memory(const struct gs_show *show, json_t *all, const void *unused,
+		       struct gs_error *err)
 {
-	struct gs_error err;
-	json_t *all = gs_ctl_parse(text, &err), *gpu, *steps;
+	json_t *gpu, *steps;
 	int rc = 0;
 	size_t i;
 
-	if (!all)
-		return gs_ctl_fail("%s", err.text);
+	(void)unused;
 	json_array_foreach (all, i, gpu) {
 		if (!show->format)
 			printf("gpu %.0f: %.0f MiB, %.0f reserved, %.0f used; admission %s, "
@@ -85,10 +74,9 @@ static int show_memory(const struct gs_show *show, const struct gs_ctl_text *tex
 			       figure(gpu, "cycle_ms"));
 		steps = json_object_get(gpu, "steps");
 		if (rc == 0 && json_array_size(steps))
-			rc = gs_ctl_show(show, gs_columns_memory, steps, &err);
+			rc = gs_ctl_show(show, gs_columns_memory, steps, err);
 	}
-	json_decref(all);
-	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+	return rc;
 }
 
 static int run_memory(const struct gs_verb *verb, const char *socket, int argc, char **argv)
@@ -96,18 +84,12 @@ static int run_memory(const struct gs_verb *verb, const char *socket, int argc, 
 	struct gs_show show = { 0 };
 	const struct gs_option options[] = { GS_SHOW_OPTIONS(&show), { NULL } };
 	int status = gs_ctl_options(verb, options, argc, argv);
-	struct gs_ctl_text text;
-	struct gs_error err;
 
 	if (status < 0)
 		status = gs_ctl_check_show(verb, &show, gs_columns_memory);
 	if (status >= 0)
 		return status;
-	if (gs_ctl_get(socket, GS_QUERY_MEMORY, 0, &text, &err) < 0)
-		return gs_ctl_fail("%s", err.text);
-	status = show.json ? gs_ctl_print(&text) : show_memory(&show, &text);
-	free(text.bytes);
-	return status;
+	return gs_ctl_show_query(&show, socket, GS_QUERY_MEMORY, 0, show_memory, NULL);
 }
 
 /* ---- metrics ---- */
@@ -115,17 +97,11 @@ static int run_memory(const struct gs_verb *verb, const char *socket, int argc, 
 static int run_metrics(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
 	static const struct gs_option options[] = { { NULL } };
+	static const struct gs_show as_it_is = { .json = 1 };
 	int status = gs_ctl_options(verb, options, argc, argv);
-	struct gs_ctl_text text;
-	struct gs_error err;
 
-	if (status >= 0)
-		return status;
-	if (gs_ctl_get(socket, GS_QUERY_METRICS, 0, &text, &err) < 0)
-		return gs_ctl_fail("%s", err.text);
-	status = gs_ctl_print(&text);
-	free(text.bytes);
-	return status;
+	return status >= 0 ? status :
+			     gs_ctl_show_query(&as_it_is, socket, GS_QUERY_METRICS, 0, NULL, NULL);
 }
 
 const struct gs_verb gs_verb_memory = {

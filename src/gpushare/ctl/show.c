@@ -77,7 +77,7 @@ int gs_ctl_written(void)
 	return 0;
 }
 
-int gs_ctl_print(const struct gs_ctl_text *text)
+static int print_text(const struct gs_ctl_text *text)
 {
 	fwrite(text->bytes, 1, text->size, stdout);
 	return gs_ctl_written();
@@ -131,7 +131,7 @@ int gs_ctl_show(const struct gs_show *show, const struct gs_column *columns, jso
 	return 0;
 }
 
-json_t *gs_ctl_parse(const struct gs_ctl_text *text, struct gs_error *err)
+static json_t *parse(const struct gs_ctl_text *text, struct gs_error *err)
 {
 	json_error_t where;
 	json_t *value = json_loadb(text->bytes, text->size, 0, &where);
@@ -149,7 +149,38 @@ json_t *gs_ctl_request(const char *socket_path, enum gs_query what, unsigned job
 
 	if (gs_ctl_get(socket_path, what, job, &text, err) < 0)
 		return NULL;
-	value = gs_ctl_parse(&text, err);
+	value = parse(&text, err);
 	free(text.bytes);
 	return value;
+}
+
+int gs_ctl_show_answer(const struct gs_show *show, struct gs_ctl_text *text, gs_ctl_printer *print,
+		       const void *arg)
+{
+	struct gs_error err;
+	json_t *answer = NULL;
+	int status, rc = -1;
+
+	if (show->json) {
+		status = print_text(text);
+	} else {
+		answer = parse(text, &err);
+		if (answer)
+			rc = print(show, answer, arg, &err);
+		status = rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+	}
+	json_decref(answer);
+	free(text->bytes);
+	return status;
+}
+
+int gs_ctl_show_query(const struct gs_show *show, const char *socket_path, enum gs_query what,
+		      uint32_t job, gs_ctl_printer *print, const void *arg)
+{
+	struct gs_ctl_text text;
+	struct gs_error err;
+
+	if (gs_ctl_get(socket_path, what, job, &text, &err) < 0)
+		return gs_ctl_fail("%s", err.text);
+	return gs_ctl_show_answer(show, &text, print, arg);
 }

@@ -85,23 +85,13 @@ static int show_all(const struct gs_show *show, json_t *status, struct gs_error 
 	return gs_ctl_show(&plain, gs_columns_unmanaged, unmanaged, err);
 }
 
-static int show_status(const struct gs_show *show, int gpus, const struct gs_ctl_text *text)
+static int show_status(const struct gs_show *show, json_t *status, const void *gpus,
+		       struct gs_error *err)
 {
-	struct gs_error err;
-	json_t *status = gs_ctl_parse(text, &err);
-	int rc;
-
-	if (!status)
-		return gs_ctl_fail("%s", err.text);
 	gs_status_say_policies(json_object_get(status, "gpus"));
-	if (gpus)
-		rc = gs_ctl_show(show, gs_columns_gpus, json_object_get(status, "gpus"), &err);
-	else if (show->format)
-		rc = show_steps(show, status, &err);
-	else
-		rc = show_all(show, status, &err);
-	json_decref(status);
-	return rc < 0 ? gs_ctl_fail("%s", err.text) : gs_ctl_written();
+	if (*(const int *)gpus)
+		return gs_ctl_show(show, gs_columns_gpus, json_object_get(status, "gpus"), err);
+	return show->format ? show_steps(show, status, err) : show_all(show, status, err);
 }
 
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
@@ -113,19 +103,13 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		GS_SHOW_OPTIONS(&show),
 		{ NULL },
 	};
-	struct gs_ctl_text text;
-	struct gs_error err;
 
 	status = gs_ctl_options(verb, options, argc, argv);
 	if (status < 0)
 		status = gs_ctl_check_show(verb, &show, gpus ? gs_columns_gpus : gs_columns_steps);
 	if (status >= 0)
 		return status;
-	if (gs_ctl_get(socket, GS_QUERY_STATUS, 0, &text, &err) < 0)
-		return gs_ctl_fail("%s", err.text);
-	status = show.json ? gs_ctl_print(&text) : show_status(&show, gpus, &text);
-	free(text.bytes);
-	return status;
+	return gs_ctl_show_query(&show, socket, GS_QUERY_STATUS, 0, show_status, &gpus);
 }
 
 const struct gs_verb gs_verb_status = {

@@ -106,6 +106,21 @@ static int halves(struct decoder *d, const struct ptx_insn *in, const struct mod
 	return 0;
 }
 
+/* An operation on memory at the address of `a` in that space; NULL: no memory. */
+static struct emu_op *emit_at(struct decoder *d, emu_handler *fn, const struct emu_op *a,
+			      enum emu_space space)
+{
+	struct emu_op *op = decode_emit(d, EMU_C_ALU, fn);
+
+	if (!op)
+		return NULL;
+	op->s[0] = a->s[0];
+	op->imm = a->imm;
+	op->mode.flags = a->mode.flags;
+	op->space = (uint8_t)space;
+	return op;
+}
+
 static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 {
 	enum ptx_type type = m->type[0], reg = PTX_T_NONE;
@@ -133,13 +148,9 @@ static int load(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 	}
 	if (decode_address(d, &in->opd[1], &space, &a))
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, emu_h_ld);
+	op = emit_at(d, emu_h_ld, &a, space);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
-	op->imm = a.imm;
-	op->mode.flags = a.mode.flags;
-	op->space = (uint8_t)space;
 	op->size = (uint8_t)(decode_bits(type) / 8);
 	op->vec = (uint8_t)n;
 	op->is_signed = (uint8_t)ptx_is_signed(type);
@@ -187,13 +198,9 @@ static int store(struct decoder *d, const struct ptx_insn *in, struct mods *m)
 		space = EMU_S_LOCAL;
 	if (decode_address(d, &in->opd[0], &space, &a))
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, emu_h_st);
+	op = emit_at(d, emu_h_st, &a, space);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
-	op->imm = a.imm;
-	op->mode.flags = a.mode.flags;
-	op->space = (uint8_t)space;
 	op->size = (uint8_t)(decode_bits(type) / 8);
 	op->vec = (uint8_t)n;
 	op->wide = (uint8_t)wide;
@@ -238,14 +245,11 @@ static int atomic_element(struct decoder *d, const struct ptx_insn *in, const st
 	}
 	if (decode_address(d, &opd[0], &space, &a))
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, emu_h_atom);
+	op = emit_at(d, emu_h_atom, &a, space);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
 	op->size = (uint8_t)(decode_bits(m->type[0]) / 8);
-	op->imm = a.imm + (int64_t)k * op->size;
-	op->mode.flags = a.mode.flags;
-	op->space = (uint8_t)space;
+	op->imm += (int64_t)k * op->size;
 	op->type = (uint8_t)m->type[0];
 	op->wide = kind == EMU_K_U64;
 	op->sub = (uint8_t)sub;
@@ -282,16 +286,12 @@ static int atomic128(struct decoder *d, const struct ptx_insn *in, const struct 
 		return decode_fail(d, "operands of %.*s", (int)in->opcode.len, in->opcode.s);
 	if (decode_address(d, &in->opd[1], &space, &a))
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, emu_h_atom128);
+	op = emit_at(d, emu_h_atom128, &a, space);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
 	op->s[1] = b;
 	op->s[2] = c;
 	op->d = dst;
-	op->imm = a.imm;
-	op->mode.flags = a.mode.flags;
-	op->space = (uint8_t)space;
 	op->sub = (uint8_t)sub;
 	return 0;
 }
@@ -342,13 +342,9 @@ static int move128(struct decoder *d, const struct ptx_insn *in, struct mods *m,
 		space = EMU_S_LOCAL;
 	if (decode_address(d, &in->opd[!store], &space, &a))
 		return -1;
-	op = decode_emit(d, EMU_C_ALU, store ? emu_h_st : emu_h_ld);
+	op = emit_at(d, store ? emu_h_st : emu_h_ld, &a, space);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
-	op->imm = a.imm;
-	op->mode.flags = a.mode.flags;
-	op->space = (uint8_t)space;
 	op->size = 8;
 	op->vec = 2;
 	op->wide = 1;
@@ -432,12 +428,9 @@ static int copy_async(struct decoder *d, const struct ptx_insn *in, struct mods 
 		a.s[0] = decode_constant(d, 0, 0);
 		a.mode.flags = 0;
 	}
-	op = decode_emit(d, EMU_C_ALU, emu_h_cp_async);
+	op = emit_at(d, emu_h_cp_async, &a, EMU_S_SHARED);
 	if (!op)
 		return -1;
-	op->s[0] = a.s[0];
-	op->mode.flags = a.mode.flags;
-	op->imm = a.imm;
 	op->s[1] = base;
 	op->target = (uint32_t)b.imm;
 	op->s[2] = n;
