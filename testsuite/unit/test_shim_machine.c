@@ -61,16 +61,13 @@ static CUresult fake_load(CUmodule *module, const void *image, unsigned int n,
 			  CUjit_option *options, void **values)
 {
 	struct module *m = &modules[nmodules];
+	int is_elf = memcmp(image, ELFMAG, SELFMAG) == 0;
 
-	if (memcmp(image,
-		   "\x7f"
-		   "ELF",
-		   4) != 0 &&
-	    memcmp(image, "\x50\xed\x55\xba", 4) != 0)
+	if (!is_elf && memcmp(image, "\x50\xed\x55\xba", 4) != 0)
 		return load_other(module, image, n, options, values);
 	assert_true(nmodules++ < MODULES_MAX);
 	m->image = image;
-	m->size = cubin_size_in_memory(image);
+	m->size = is_elf ? shim_cubin_length(image) : 0;
 	m->bytes = m->size ? malloc(m->size) : NULL;
 	if (m->bytes)
 		memcpy(m->bytes, image, m->size);

@@ -63,12 +63,6 @@ struct cubin_guarded {
 int cubin_guard_kernel(const void *image, size_t size, const char *kernel, enum cubin_guard kind,
 		       int clusters, struct cubin_guarded *out, struct gs_error *err);
 
-/*
- * How long is the cubin at `image`, which a program handed to the driver
- * without its length?  Reads its headers only.  0: it is none.
- */
-size_t cubin_size_in_memory(const void *image);
-
 /* ---- reading ---- */
 
 struct cubin; /* an opened image; it refers to the caller's bytes */

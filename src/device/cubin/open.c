@@ -213,38 +213,3 @@ uint8_t *cubin_write(const struct cubin *c, size_t *size, struct gs_error *err)
 {
 	return cubin_elf_write(&c->elf, size, err);
 }
-
-/* A product of two header fields that cannot be larger than 2^32. */
-static uint64_t table_end(uint64_t at, uint32_t count, uint32_t each)
-{
-	return at > UINT64_MAX / 2 ? 0 : at + (uint64_t)count * each;
-}
-
-size_t cubin_size_in_memory(const void *image)
-{
-	const uint8_t *p = image;
-	uint64_t end, own;
-	Elf64_Ehdr h;
-	Elf64_Shdr s;
-
-	/* The first bytes alone: what is no cubin may be shorter than a header. */
-	if (memcmp(p, ELFMAG, SELFMAG) != 0 || p[EI_CLASS] != ELFCLASS64 ||
-	    p[EI_DATA] != ELFDATA2LSB)
-		return 0;
-	memcpy(&h, p, sizeof(h));
-	if (h.e_machine != EM_CUDA || h.e_shentsize != sizeof(s))
-		return 0;
-	end = table_end(h.e_shoff, h.e_shnum, sizeof(s));
-	own = table_end(h.e_phoff, h.e_phnum, h.e_phentsize);
-	if (!end || end > GS_FATBIN_UNPACK_MAX || own > GS_FATBIN_UNPACK_MAX)
-		return 0;
-	end = own > end ? own : end;
-	for (uint32_t i = 0; i < h.e_shnum; i++) {
-		memcpy(&s, p + h.e_shoff + i * sizeof(s), sizeof(s));
-		own = gs_elf_without_bytes(EM_CUDA, s.sh_type) ? 0 : s.sh_size;
-		if (s.sh_offset > GS_FATBIN_UNPACK_MAX || own > GS_FATBIN_UNPACK_MAX)
-			return 0;
-		end = own && s.sh_offset + own > end ? s.sh_offset + own : end;
-	}
-	return (size_t)end;
-}
