@@ -134,12 +134,6 @@ static int windows(struct mixes_run *run, struct plan *p, const struct entry *e,
 static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *e,
 		     const struct mixes_mix *mix, struct gs_error *err)
 {
-	static const enum bench_share share[MIXES_WAYS] = {
-		[MIXES_MPS] = BENCH_MPS,
-		[MIXES_MPS_PRIORITIES] = BENCH_MPS,
-		[MIXES_CONTEXTS] = BENCH_CONTEXTS,
-		[MIXES_GS_MPS] = BENCH_GS_MPS,
-	};
 	const struct mixes_side *side = mix->side;
 	const struct bench_gpu gpu = {
 		.memory = run->setup.yard.memory,
@@ -147,7 +141,7 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 		.shares = side[0].count * side[0].shares + side[1].count * side[1].shares,
 	};
 	struct mixes_workers workers = { .setup = &run->setup, .mix = mix, .stage = run->stage };
-	int rc = bench_stage_begin(run->stage, share[e->way],
+	int rc = bench_stage_begin(run->stage, mixes_share[e->way],
 				   e->policy ? run->policy[e->policy] : NULL, &gpu, err);
 
 	if (rc == 0) {

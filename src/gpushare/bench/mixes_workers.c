@@ -62,15 +62,16 @@ static int own_words(struct own_words *w, const struct mixes_setup *setup,
 	return 0;
 }
 
+const enum bench_share mixes_share[MIXES_WAYS] = {
+	[MIXES_MPS] = BENCH_MPS,
+	[MIXES_MPS_PRIORITIES] = BENCH_MPS,
+	[MIXES_CONTEXTS] = BENCH_CONTEXTS,
+	[MIXES_GS_MPS] = BENCH_GS_MPS,
+};
+
 static int start_member(struct mixes_workers *workers, struct mixes_member *m, enum mixes_way way,
 			const char *board, struct gs_error *err)
 {
-	static const enum bench_share share[MIXES_WAYS] = {
-		[MIXES_MPS] = BENCH_MPS,
-		[MIXES_MPS_PRIORITIES] = BENCH_MPS,
-		[MIXES_CONTEXTS] = BENCH_CONTEXTS,
-		[MIXES_GS_MPS] = BENCH_GS_MPS,
-	};
 	const struct mixes_setup *setup = workers->setup;
 	const struct mixes_side *side = side_of(workers, m);
 	const struct mixes_kind *kind = &mixes_kind[side->program];
@@ -89,7 +90,7 @@ static int start_member(struct mixes_workers *workers, struct mixes_member *m, e
 			   own.iterations, own.period,      own.batch,     NULL };
 	int low = workers->mix->urgent && m->side == 1;
 	const struct bench_launch launch = {
-		.share = share[way],
+		.share = mixes_share[way],
 		.argv = kind->torch ? torch : native,
 		.log = m->log,
 		.gpu = m->rank,

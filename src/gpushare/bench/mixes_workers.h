@@ -50,6 +50,9 @@ struct mixes_speed {
 	double p99;   /* of requests, ms */
 };
 
+/* How each way shares the GPU. */
+extern const enum bench_share mixes_share[MIXES_WAYS];
+
 /* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1:
  * all ended again. */
 int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err);

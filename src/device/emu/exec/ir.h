@@ -85,7 +85,6 @@ enum emu_rounding { EMU_RN, EMU_RZ, EMU_RM, EMU_RP, EMU_RNA };
 #define EMU_F_ADDR64 4  /* the address register is 64 bits wide */
 #define EMU_F_NOBASE 8  /* the address is the offset alone */
 #define EMU_F_FRAME 16  /* the address is relative to the function's local frame */
-#define EMU_F_RED 32    /* atomic without destination */
 #define EMU_F_FINITE 64 /* cvt: .satfinite */
 
 /* One parameter of a call: bytes of the caller's frame to the callee's. */
