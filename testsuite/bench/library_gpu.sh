@@ -5,12 +5,13 @@
 # usage: library_gpu.sh BUILD OUT-FOLDER   (PyTorch needed; Triton, CuPy and JAX where there are)
 #   BUILD   the build tree (make all)
 # environment: RUNS=30 of each; PARTS="alone contexts cost mps" (mps-0.2: of mps only the evictions by the shim)
+#   ONLY="norm 2^30,argmax 2^30", only these kernels; SIGNAL=memop, another eviction_signal= for contexts and cost; LIMIT=300 seconds for each program
 # Writes runs.csv (a line for each kernel and period) and contexts-MS.json, mps-MS.json (gpusharectl kernels) into OUT-FOLDER; takes three minutes, six
 # with RUNS=100, without the 0.2 ms under MPS, which nobody has timed yet. library_bars.py OUT-FOLDER then says how much of the GPU time can leave, what variants cost, and
 # how soon they are gone.
 # Exit status 1: a result was wrong, or a part did not run.
 set -uo pipefail
-here=$(dirname "$(realpath "$0")") build=$(realpath "$1") out=$2 runs=${RUNS:-30}
+here=$(dirname "$(realpath "$0")") build=$(realpath "$1") out=$2 runs=${RUNS:-30} limit=${LIMIT:-300}
 mkdir -p "$out" && out=$(realpath "$out")
 tmp=$(mktemp -d)
 driver=$(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p' | head -1)
@@ -35,20 +36,20 @@ up() { # LINE...
 	done
 }
 under() { # MS LABEL FILE
-	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 70G --shares 90 --force-evict-ms "$1" -- \
+	GPUSHARE_SOCKET=$tmp/sock timeout "$limit" gpusharectl run --mem 70G --shares 90 --force-evict-ms "$1" -- \
 		python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$2" "$out/$3" >>"$out/runs.csv" || bad=1
 }
 
 echo "label,kernel,runs,wrong,ms,native_ms" >"$out/runs.csv"
-timeout 300 python3 "$here/library_kernels.py" reference "$tmp/known" 5 >>"$out/runs.csv" || bad=1
+timeout "$limit" python3 "$here/library_kernels.py" reference "$tmp/known" 5 >>"$out/runs.csv" || bad=1
 part() { [[ " ${PARTS:-alone contexts cost mps} " = *" $1 "* ]]; }
 # The daemon forces evictions once a ms at most; the shim does so every 0.2 ms where no daemon is told of the program.
 by_the_shim() { # LABEL [VARIABLE=VALUE]
 	(export ${2:+"$2"} GPUSHARE_FORCE_EVICT_MS=0.2 GPUSHARE_DRIVER="$driver" LD_LIBRARY_PATH="$shim"
-	timeout 300 python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$1") >>"$out/runs.csv" || bad=1
+	timeout "$limit" python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" "$1") >>"$out/runs.csv" || bad=1
 }
 ! part alone || by_the_shim alone-0.2
-up
+up ${SIGNAL:+"PolicyParameters=eviction_signal=$SIGNAL"}
 if part contexts; then
 	for ms in 1 10 1000; do
 		under "$ms" "contexts-$ms" "contexts-$ms.json"
@@ -57,14 +58,14 @@ fi
 # The shim compares variants with the kernels as written only while another program uses the GPU and does not wait for it.
 if part cost; then
 	: >"$tmp/on"
-	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 4G --shares 9 -- python3 -c "import os, time, torch
+	GPUSHARE_SOCKET=$tmp/sock timeout "$limit" gpusharectl run --mem 4G --shares 9 -- python3 -c "import os, time, torch
 x = torch.ones(1, device='cuda')
 while os.path.exists('$tmp/on'):
     x.add_(1)
     torch.cuda.synchronize()
     time.sleep(0.5)" &
 	guest=$!
-	GPUSHARE_SOCKET=$tmp/sock timeout 300 gpusharectl run --mem 60G --shares 90 -- \
+	GPUSHARE_SOCKET=$tmp/sock timeout "$limit" gpusharectl run --mem 60G --shares 90 -- \
 		python3 "$here/library_kernels.py" compare "$tmp/known" "$runs" contexts-cost "$out/contexts-cost.json" >>"$out/runs.csv" || bad=1
 	rm -f "$tmp/on"
 	wait "$guest" || bad=1

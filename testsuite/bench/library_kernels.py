@@ -6,6 +6,7 @@ usage: library_kernels.py reference FILE RUNS
 
 reference: natively; FILE gets each one's result, as a sum over its bits, and time.
 compare: again, perhaps under gpushare and evicted; KERNELS gets `gpusharectl kernels --json` before the program ends.
+environment: ONLY="norm 2^30,argmax 2^30", only these (reference)
 Prints a line for each: label, what, runs, wrong results, ms of one, ms natively.
 """
 import json
@@ -353,6 +354,12 @@ def main():
     mode, file, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
     torch.manual_seed(1)
     if mode == "reference":
+        only = [name for name in os.environ.get("ONLY", "").split(",") if name]
+        unknown = [name for name in only if name not in made]
+        if unknown:
+            print("no such kernel here: " + ", ".join(unknown), file=sys.stderr)
+        for name in [name for name in made if only and name not in only]:
+            del made[name]
         known = {name: measure(name, runs, None, "native") for name in made}
         with open(file, "w") as f:
             json.dump(known, f)
