@@ -7,33 +7,7 @@
 
 #include <stdlib.h>
 
-#include "gpushare/sched/core.h"
-
-struct class
-{
-	struct gs_one *one;
-	int own_policy;
-	int32_t priority;
-};
-
-struct gs_sched {
-	struct gs_sched_options options;
-	struct class class[GS_SCHED_CLASSES_MAX]; /* in the caller's order */
-	uint8_t order[GS_SCHED_CLASSES_MAX]; /* numbers of classes, the first to be served first */
-	size_t count;
-	uint64_t now;
-	/* Which task last got the GPU, and since when no other one has had it, also if it went and
-	 * came back meanwhile, as it does when its priority, and so its class, changes. */
-	uint64_t last, last_since_ns;
-	uint64_t chosen; /* the task that the latest RUN named */
-};
-
-static uint64_t advance(struct gs_sched *sched, uint64_t now)
-{
-	if (now > sched->now)
-		sched->now = now;
-	return sched->now;
-}
+#include "gpushare/sched/classes.h"
 
 static struct gs_one *class_at(const struct gs_sched *sched, size_t rank)
 {
@@ -91,71 +65,12 @@ struct gs_sched *gs_sched_create(const char *policy, const struct gs_sched_optio
 	return found ? gs_sched_create_under(found, options, now, err) : NULL;
 }
 
-static void destroy_classes(struct class *class, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		gs_one_destroy(class[i].one);
-}
-
 void gs_sched_destroy(struct gs_sched *sched)
 {
 	if (!sched)
 		return;
-	destroy_classes(sched->class, sched->count);
+	gs_classes_destroy(sched->class, sched->count);
 	free(sched);
-}
-
-/* Sort by priority. Insertion keeps the list's order among equals. */
-static void rank_classes(struct gs_sched *sched)
-{
-	for (size_t i = 0; i < sched->count; i++) {
-		size_t at = i;
-
-		while (at > 0 &&
-		       sched->class[sched->order[at - 1]].priority < sched->class[i].priority) {
-			sched->order[at] = sched->order[at - 1];
-			at--;
-		}
-		sched->order[at] = (uint8_t)i;
-	}
-}
-
-int gs_sched_set_classes(struct gs_sched *sched, const struct gs_sched_class *classes, size_t count,
-			 uint64_t now, struct gs_error *err)
-{
-	struct class fresh[GS_SCHED_CLASSES_MAX] = { 0 };
-	size_t made = 0;
-
-	if (count == 0 || count > GS_SCHED_CLASSES_MAX)
-		return gs_fail(err, "%zu classes: there may be 1 to %d", count,
-			       GS_SCHED_CLASSES_MAX);
-	if (gs_sched_count(sched))
-		return gs_fail(err, "there are tasks already");
-	if (sched->options.by_priority)
-		return gs_fail(err, "each priority is a class of its own already");
-	advance(sched, now);
-	for (; made < count; made++) {
-		const char *name = classes[made].policy;
-		const struct gs_policy *policy = sched->class[0].one->policy;
-
-		fresh[made].own_policy = name && *name;
-		fresh[made].priority = classes[made].priority;
-		if (fresh[made].own_policy && !(policy = gs_policy_find(name, err)))
-			break;
-		fresh[made].one = gs_one_create_under(policy, &sched->options, sched->now, err);
-		if (!fresh[made].one)
-			break;
-	}
-	if (made < count) {
-		destroy_classes(fresh, made);
-		return -1;
-	}
-	destroy_classes(sched->class, sched->count);
-	for (size_t i = 0; i < count; i++)
-		sched->class[i] = fresh[i];
-	sched->count = count;
-	rank_classes(sched);
-	return 0;
 }
 
 void gs_sched_set_handover(struct gs_sched *sched, uint64_t handover_ns)
@@ -172,42 +87,11 @@ int gs_sched_set_policy(struct gs_sched *sched, const char *policy, uint64_t now
 
 	if (!found)
 		return -1;
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	for (size_t i = 0; i < sched->count; i++)
 		if (!sched->class[i].own_policy)
 			gs_one_set_policy(sched->class[i].one, found, sched->now);
 	return 0;
-}
-
-int gs_sched_set_class_policy(struct gs_sched *sched, size_t class, const char *policy,
-			      uint64_t now, struct gs_error *err)
-{
-	const struct gs_policy *found = gs_policy_find(policy, err);
-
-	if (!found)
-		return -1;
-	advance(sched, now);
-	sched->class[class].own_policy = 1;
-	gs_one_set_policy(sched->class[class].one, found, sched->now);
-	return 0;
-}
-
-size_t gs_sched_class_count(const struct gs_sched *sched)
-{
-	return sched->count;
-}
-
-void gs_sched_class_status(const struct gs_sched *sched, size_t class,
-			   struct gs_sched_class_status *status)
-{
-	const struct gs_one *one = sched->class[class].one;
-
-	*status = (struct gs_sched_class_status) {
-		.policy = gs_one_policy(one),
-		.broke = one->broke ? one->broke->name : NULL,
-		.own = sched->class[class].own_policy,
-		.faults = gs_one_faults(one),
-	};
 }
 
 const char *gs_sched_policy(const struct gs_sched *sched)
@@ -216,94 +100,6 @@ const char *gs_sched_policy(const struct gs_sched *sched)
 		if (!sched->class[i].own_policy)
 			return gs_one_policy(sched->class[i].one);
 	return gs_one_policy(sched->class[0].one);
-}
-
-/* The class of this priority, if there is one; else the next lower one, or the lowest of all. */
-static size_t class_at_most(const struct gs_sched *sched, int32_t priority)
-{
-	for (size_t rank = 0; rank < sched->count; rank++)
-		if (sched->class[sched->order[rank]].priority <= priority)
-			return sched->order[rank];
-	return sched->order[sched->count - 1];
-}
-
-/* Room for another class: a new one, or one that has no task. */
-static struct class *spare_class(struct gs_sched *sched, struct gs_error *err)
-{
-	const struct gs_policy *policy = sched->class[0].one->policy;
-	struct class *c = &sched->class[sched->count];
-
-	for (size_t i = 0; i < sched->count; i++)
-		if (gs_one_count(sched->class[i].one) == 0)
-			return &sched->class[i];
-	if (sched->count == GS_SCHED_CLASSES_MAX)
-		return NULL;
-	c->one = gs_one_create_under(policy, &sched->options, sched->now, err);
-	if (!c->one)
-		return NULL;
-	sched->count++;
-	return c;
-}
-
-/* by_priority: the class that a task of this priority joins. */
-static size_t class_for(struct gs_sched *sched, int32_t priority)
-{
-	size_t found = class_at_most(sched, priority);
-	struct gs_error err;
-	struct class *c;
-
-	if (sched->class[found].priority == priority)
-		return found;
-	c = spare_class(sched, &err);
-	if (!c)
-		return found;
-	c->priority = priority;
-	rank_classes(sched);
-	return (size_t)(c - sched->class);
-}
-
-/* The policy of a task's class. Where each priority is a class all have the same. */
-static const struct gs_policy *policy_of(const struct gs_sched *sched, uint32_t class)
-{
-	size_t last = sched->count - 1;
-
-	if (sched->options.by_priority)
-		class = 0;
-	return sched->class[class < last ? class : last].one->policy;
-}
-
-int gs_sched_is_due(const struct gs_sched *sched, struct gs_urgency of)
-{
-	return of.has_deadline && policy_of(sched, of.class)->by_deadline;
-}
-
-static int compare_numbers(int32_t a, int32_t b)
-{
-	return (a > b) - (a < b);
-}
-
-/* Within one class. */
-static int compare_under(const struct gs_policy *policy, struct gs_urgency a, struct gs_urgency b)
-{
-	if (policy->by_deadline)
-		return (a.has_deadline != 0) - (b.has_deadline != 0);
-	return policy->by_priority ? compare_numbers(a.priority, b.priority) : 0;
-}
-
-int gs_sched_compare(const struct gs_sched *sched, struct gs_urgency a, struct gs_urgency b)
-{
-	size_t last = sched->count - 1;
-	uint32_t x = a.class < last ? a.class : (uint32_t)last,
-		 y = b.class < last ? b.class : (uint32_t)last;
-
-	if (sched->options.by_priority)
-		return a.priority != b.priority ? compare_numbers(a.priority, b.priority) :
-						  compare_under(policy_of(sched, 0), a, b);
-	if (sched->class[x].priority != sched->class[y].priority)
-		return compare_numbers(sched->class[x].priority, sched->class[y].priority);
-	if (x != y) /* of two classes of one priority the earlier goes first */
-		return x < y ? 1 : -1;
-	return compare_under(policy_of(sched, x), a, b);
 }
 
 void gs_sched_evict(struct gs_sched *sched)
@@ -319,11 +115,11 @@ int gs_sched_arrive(struct gs_sched *sched, uint64_t id, const struct gs_task_pa
 {
 	size_t class = params->class < sched->count ? params->class : sched->count - 1;
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (class_of(sched, id))
 		return gs_fail(err, "a task with this id exists already");
 	if (sched->options.by_priority)
-		class = class_for(sched, params->priority);
+		class = gs_class_for(sched, params->priority);
 	return gs_one_arrive(sched->class[class].one, id, params, sched->now, err);
 }
 
@@ -332,7 +128,7 @@ void gs_sched_progress(struct gs_sched *sched, uint64_t id, uint64_t nt, uint64_
 {
 	struct gs_one *one = class_of(sched, id);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (one)
 		gs_one_progress(one, id, nt, done, alone_ns, sched->now);
 }
@@ -341,7 +137,7 @@ void gs_sched_set_priority(struct gs_sched *sched, uint64_t id, int32_t priority
 {
 	struct gs_one *one = class_of(sched, id);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (one)
 		gs_one_set_priority(one, id, priority, sched->now);
 }
@@ -350,7 +146,7 @@ void gs_sched_leave(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs
 {
 	struct gs_one *one = class_of(sched, id);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (one)
 		gs_one_leave(one, id, sched->now, stats);
 	else if (stats)
@@ -361,7 +157,7 @@ void gs_sched_stopped(struct gs_sched *sched, uint64_t id, uint64_t now)
 {
 	struct gs_one *one = class_of(sched, id);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (one)
 		gs_one_stopped(one, id, sched->now);
 }
@@ -371,7 +167,7 @@ void gs_sched_started(struct gs_sched *sched, uint64_t id, uint64_t now)
 	struct gs_one *one = class_of(sched, id), *had;
 	size_t rank = is_holder(sched);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (!one)
 		return;
 	had = rank < sched->count ? class_at(sched, rank) : NULL;
@@ -442,7 +238,7 @@ void gs_sched_decide(struct gs_sched *sched, uint64_t now, struct gs_decision *d
 	size_t rank = is_holder(sched);
 	uint64_t until;
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	if (rank == sched->count) {
 		decide_free(sched, decision);
 		sched->chosen = decision->task;
@@ -465,7 +261,7 @@ int gs_sched_stats(struct gs_sched *sched, uint64_t id, uint64_t now, struct gs_
 {
 	struct gs_one *one = class_of(sched, id);
 
-	advance(sched, now);
+	gs_sched_advance(sched, now);
 	return one ? gs_one_stats(one, id, sched->now, stats) : -1;
 }
 
