@@ -187,6 +187,13 @@ struct emu_op *decode_simple(struct decoder *d, const struct ptx_insn *in, emu_h
 emu_handler *decode_handler(const char *key, enum ptx_type type); /* of alu.def; NULL: none */
 int decode_convert(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_arith(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+int decode_move_vector(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+/* Copies the 8 bytes of each lane from one row to another. */
+int decode_copy64(struct decoder *d, int32_t to, int32_t from);
+/* cvta and isspacep */
+int decode_to_space(struct decoder *d, const struct ptx_insn *in, struct mods *m);
+/* alloca, stacksave and stackrestore */
+int decode_stack(struct decoder *d, const struct ptx_insn *in, struct mods *m);
 int decode_unknown(struct decoder *d, const struct ptx_insn *in);
 
 #endif
