@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The client's side of an eviction: signals to leave, and relaunches; see evict.h. */
+/* The client's side of an eviction: when to tell a launch to leave, and relaunches; see evict.h. */
 #define _GNU_SOURCE
 #include "device/shim/launch/evict.h"
 
 #include <inttypes.h>
 
 #include "common/clock.h"
-#include "device/shim/base/capture.h"
 #include "device/shim/context/fault.h"
 #include "device/shim/launch/enqueue.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/launch/grant.h"
+#include "device/shim/launch/signals.h"
 #include "device/shim/variant/transforms.h"
 
 /*
@@ -31,87 +31,6 @@
 #define FAULT_POLL_NS (10 * GS_NS_PER_MS)
 #define RETRY_NS (10 * GS_NS_PER_MS)
 
-static void leave_context(struct shim_evictor *e)
-{
-	if (e->in)
-		shim_context_unuse(e->in);
-	e->in = NULL;
-}
-
-static int enter_context(struct shim_evictor *e, struct shim_context *c)
-{
-	CUstreamCaptureMode mode;
-	CUresult rc;
-
-	if (e->in != c) {
-		leave_context(e);
-		if (!shim_context_use(c))
-			return -1;
-		e->in = c;
-	}
-	if (e->current != c) {
-		rc = REAL(cuCtxSetCurrent)(c->ctx);
-		shim_fault_seen(c, rc);
-		if (rc != CUDA_SUCCESS)
-			return -1;
-		/* never restored, since this thread makes no calls of the program's */
-		shim_capture_relax(&mode);
-		e->current = c;
-	}
-	return 0;
-}
-
-/* Sets the limits by copies from pinned memory instead (FRS, section III-A). */
-static CUresult copy_limits(const struct shim_evictor *e)
-{
-	CUresult rc = CUDA_SUCCESS;
-
-	for (unsigned int i = 0; i < e->nlimit && rc == CUDA_SUCCESS; i++) {
-		uint32_t *word = e->limit_ctx->word;
-
-		while (*word != e->limit[i].writeValue.value)
-			word++;
-		rc = REAL(cuMemcpyHtoDAsync_v2)(e->limit[i].writeValue.address, word, sizeof(*word),
-						e->limit_ctx->control);
-	}
-	return rc;
-}
-
-static CUresult flush_limits(struct shim_evictor *e)
-{
-	CUresult rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
-
-	if (!e->nlimit)
-		return CUDA_SUCCESS;
-	if (enter_context(e, e->limit_ctx) == 0)
-		rc = e->session->signal == GS_SIGNAL_DMA && e->limit_ctx->word ?
-			     copy_limits(e) :
-			     REAL(cuStreamBatchMemOp_v2)(e->limit_ctx->control, e->nlimit, e->limit,
-							 0);
-	shim_fault_seen(e->limit_ctx, rc);
-	if (rc != CUDA_SUCCESS)
-		shim_log("%u eviction signals could not be sent: driver error %d", e->nlimit, rc);
-	e->nlimit = 0;
-	return rc;
-}
-
-/* Queues a write of the launch's limit word. The next launch in this slot compares the image with
- * what it needs, so the image is updated, too. */
-static void set_limit(struct shim_evictor *e, struct shim_launch *l, int leave)
-{
-	struct shim_signal to;
-	uint32_t value;
-
-	l->as.transform->signal(l, &to);
-	value = leave ? to.leave : to.stay;
-	if (e->limit_ctx != l->ctx || e->nlimit == GS_PAGE_SLOTS)
-		flush_limits(e);
-	e->limit_ctx = l->ctx;
-	__atomic_store_n(to.image, value, __ATOMIC_RELEASE);
-	e->nlimit = shim_write_op(e->limit, e->nlimit, 32, to.word, value);
-	l->eviction.unsettled |= leave;
-}
-
 /*
  * Tells a launch in TOEVICT to leave, by setting its resident limit to 0. The launch's own writes
  * to its control block may still wait in its stream and overwrite the signal, so it is repeated. A
@@ -128,7 +47,7 @@ static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint6
 		return;
 	if (!l->as.proxy || !started ||
 	    (l->eviction.signalled_ns && l->as.transform->doubtful_proxy))
-		set_limit(e, l, 1);
+		shim_signals_set(e, l, 1);
 	l->eviction.signals = started ? 0 : l->eviction.signals + 1;
 	l->eviction.signalled_ns = now;
 }
@@ -141,7 +60,7 @@ static void signal_eviction(struct shim_evictor *e, struct shim_launch *l, uint6
 static void call_back(struct shim_evictor *e, struct shim_launch *l)
 {
 	if (!l->as.transform->order_stands)
-		set_limit(e, l, 0);
+		shim_signals_set(e, l, 0);
 	l->eviction.signalled_ns = 0;
 	l->eviction.signals = 0;
 	l->eviction.unwatched = 1;
@@ -171,7 +90,7 @@ static void watch_again(struct shim_evictor *e)
 		first->eviction.unwatched = 0;
 		if (atomic_load_explicit(&first->taken, memory_order_acquire) == SHIM_OUT &&
 		    first->enqueued && gs_page_load(first->slot->state) == GS_K_RUNNING &&
-		    enter_context(e, first->ctx) == 0)
+		    shim_evictor_enter(e, first->ctx) == 0)
 			shim_watch_variant(first);
 	}
 }
@@ -209,7 +128,7 @@ static void lift_orders_behind(struct shim_evictor *e, struct shim_launch *first
 		l->as.transform->signal(l, &to);
 		if (__atomic_load_n(to.image, __ATOMIC_ACQUIRE) == to.stay)
 			continue;
-		set_limit(e, l, 0);
+		shim_signals_set(e, l, 0);
 		l->eviction.signalled_ns = now;
 		l->eviction.signals = 0;
 		first->eviction.unsettled = 1; /* so that the relaunch waits for these writes */
@@ -226,8 +145,8 @@ static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 	struct shim_context *c = l->ctx;
 	CUresult rc;
 
-	set_limit(e, l, 0);
-	rc = flush_limits(e);
+	shim_signals_set(e, l, 0);
+	rc = shim_signals_flush(e);
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuEventRecord)(c->event[SHIM_SETTLED], c->control);
 	if (rc == CUDA_SUCCESS)
@@ -277,7 +196,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	uint64_t done = gs_page_load(l->slot->done);
 	CUresult rc = CUDA_SUCCESS;
 
-	if (now < l->progress.retry_ns || enter_context(e, l->ctx) < 0)
+	if (now < l->progress.retry_ns || shim_evictor_enter(e, l->ctx) < 0)
 		return;
 	gs_page_store(l->slot->started, 0);
 	if (!let_go(e->session, l->slot)) {
@@ -319,7 +238,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 /* Checks from time to time, while launches are out, whether the context has failed. */
 static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
 {
-	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && enter_context(e, c) == 0) {
+	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && shim_evictor_enter(e, c) == 0) {
 		c->polled_ns = now;
 		shim_fault_poll(c);
 	}
@@ -374,9 +293,9 @@ uint64_t shim_evictor_inspect(struct shim_evictor *e)
 		for (uint32_t i = 0; i < slots; i++)
 			if ((gs_page_load(e->session->page->slot[i].started) != 0) == started)
 				read_slot(e, shim_launch_at(i), now, &nap);
-		flush_limits(e);
+		shim_signals_flush(e);
 	}
 	watch_again(e);
-	leave_context(e);
+	shim_evictor_leave(e);
 	return nap;
 }
