@@ -28,9 +28,10 @@ extern const char ptx_guard_module[];
 
 /*
  * (u64 word, u64 slot, u64 done, u32 end), the watcher: one thread, in a stream of its own.
- * It reads the slot's state in host memory every microsecond or so.  TOEVICT: it sets the upper
- * half of W and leaves.  It also leaves once the state is neither RUNNING nor TOEVICT, or *done has
- * reached `end`, what the launch's own end will make it.
+ * It reads the slot's state in host memory every microsecond or so.  It leaves once *done has
+ * reached `end`, what the launch's own end will make it: then the state may be that of the slot's
+ * next launch.  TOEVICT: it sets the upper half of W and leaves.  It also leaves once the state is
+ * neither RUNNING nor TOEVICT.
  */
 #define PTX_GUARD_WATCH "gpushare_guard_watch"
 
