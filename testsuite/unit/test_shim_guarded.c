@@ -2,6 +2,7 @@
 /* Guarded kernels: launched with the program's grid, told to leave, launched again from what has
  * run. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -438,6 +439,54 @@ static void test_those_called_back_are_watched(void **unused)
 	shim_session()->signal = GS_SIGNAL_AUTO;
 }
 
+/* What stands in the stream behind its wait has not been written yet. */
+static void not_begun(const char *call, CUstream stream)
+{
+	(void)stream;
+	if (strcmp(call, "launch-guarded") == 0)
+		gs_page_store(active()->started, 0);
+}
+
+static void *launch_it(void *rc)
+{
+	*(CUresult *)rc = launch(guarded, LONG_GRID);
+	return NULL;
+}
+
+/*
+ * One that waits in its stream for the time slice gets its watcher when it has that. A watcher that
+ * waited too would hold up those of all other launches, and for ever if its own one is over first.
+ */
+static void test_one_that_waits_is_watched_later(void **unused)
+{
+	CUresult rc = CUDA_ERROR_UNKNOWN;
+	struct gs_slot *slot;
+	pthread_t thread;
+
+	(void)unused;
+	shim_session()->signal = GS_SIGNAL_PROXY;
+	gs_page_store(page->grant, 0);
+	gs_page_store(page->preenqueue, 1);
+	fake_driver_inside(not_begun);
+	assert_int_equal(pthread_create(&thread, NULL, launch_it, &rc), 0);
+	EVENTUALLY(gs_page_load(active()->flags) & GS_SLOT_PREENQUEUED);
+	slot = active();
+	usleep(20000);
+	fake_driver_inside(NULL);
+	expect_calls("wait batch launch-guarded launch-end wait");
+	atomic_fetch_and(&slot->flags, ~GS_SLOT_PREENQUEUED);
+	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
+	ring();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(rc, CUDA_SUCCESS);
+	expect_calls("watch");
+	gs_page_store(page->preenqueue, 0);
+	gs_page_store(page->grant, 1);
+	end(slot, LONG_GRID, GS_K_DONE);
+	EVENTUALLY(all_prepared());
+	shim_session()->signal = GS_SIGNAL_AUTO;
+}
+
 static CUresult launch_with(CUlaunchAttributeID id, unsigned int value)
 {
 	static CUdeviceptr p;
@@ -624,6 +673,7 @@ int shim_guarded_launches(void)
 		SHIM(test_a_watcher_is_not_timed),
 		SHIM(test_a_watcher_that_costs_a_wave),
 		SHIM(test_those_called_back_are_watched),
+		SHIM(test_one_that_waits_is_watched_later),
 		SHIM(test_one_that_leaves_late_goes_as_written),
 		SHIM(test_attributes),
 		SHIM(test_clusters_and_groups),

@@ -101,7 +101,8 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 		rc = REAL(cuStreamBatchMemOp_v2)(r->stream, l->as.nwrite, l->as.write, 0);
 	if (rc != CUDA_SUCCESS)
 		return rc;
-	shim_watch_variant(l);
+	if (!l->preenqueued)
+		shim_watch_variant(l);
 	sample_begin(l, r->stream);
 	rc = shim_launch_variant(l, r->stream);
 	if (rc != CUDA_SUCCESS)

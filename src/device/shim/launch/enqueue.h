@@ -22,7 +22,8 @@ CUresult shim_enqueue_waiting(struct shim_launch *l, const struct shim_request *
 void shim_enqueue_refused(struct shim_launch *l, const struct shim_request *r);
 
 /* Launch what watches for the order to leave, and then the variant (first or again) in `stream`;
- * the context must be current. */
+ * the context must be current. A launch that waits in its stream for the time slice is watched
+ * when it has got that. */
 void shim_watch_variant(struct shim_launch *l);
 CUresult shim_launch_variant(struct shim_launch *l, CUstream stream);
 

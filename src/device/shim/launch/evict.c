@@ -66,6 +66,13 @@ static void call_back(struct shim_evictor *e, struct shim_launch *l)
 	l->eviction.unwatched = 1;
 }
 
+/* Its slot may have got another launch, in another context, at any moment. */
+static int is_out_in(const struct shim_launch *l, const struct shim_context *c)
+{
+	return atomic_load_explicit(&l->taken, memory_order_acquire) == SHIM_OUT && l->enqueued &&
+	       gs_page_load(l->slot->state) == GS_K_RUNNING && l->ctx == c;
+}
+
 /*
  * Gives those that were called back a watcher again: theirs has left when it saw the order.
  * Watchers have one stream, so they go out in the order of their launches, and after those of the
@@ -88,9 +95,8 @@ static void watch_again(struct shim_evictor *e)
 		if (!first)
 			return;
 		first->eviction.unwatched = 0;
-		if (atomic_load_explicit(&first->taken, memory_order_acquire) == SHIM_OUT &&
-		    first->enqueued && gs_page_load(first->slot->state) == GS_K_RUNNING &&
-		    shim_evictor_enter(e, first->ctx) == 0)
+		if (is_out_in(first, first->ctx) && shim_evictor_enter(e, first->ctx) == 0 &&
+		    is_out_in(first, e->current))
 			shim_watch_variant(first);
 	}
 }

@@ -189,23 +189,21 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	l->as.nwrite = shim_write_op(l->as.write, n, 32, started_of(l), 1);
 }
 
-/* Launches the watcher; if the driver refuses, the agent gives the order instead. */
+/*
+ * Launches the watcher; if the driver refuses, the agent gives the order instead. The launch must
+ * be on its way: a watcher that waited in its stream for a launch that waits for its time slice
+ * would stand there for ever if the launch were over before the watchers in front of it.
+ */
 static void watch(struct shim_launch *l)
 {
 	struct shim_guards *g = l->ctx->guards;
 	CUdeviceptr word = word_of(l), slot = shim_launch_slot(l, 0);
 	CUdeviceptr done = shim_launch_ctl(l, offsetof(struct gs_ctl, done));
 	void *params[] = { &word, &slot, &done, &l->as.guard.ends };
-	CUresult rc = CUDA_SUCCESS;
 
-	if (!l->as.proxy || l->as.guard.endless)
-		return;
-	if (l->preenqueued) /* it waits for the time slice as its kernel does */
-		rc = REAL(cuStreamWaitValue32_v2)(
-			g->watchers, shim_launch_slot(l, offsetof(struct gs_slot, state)),
-			GS_K_RUNNING, CU_STREAM_WAIT_VALUE_GEQ);
-	if (rc != CUDA_SUCCESS || REAL(cuLaunchKernel)(g->watch, 1, 1, 1, 1, 1, 1, 0, g->watchers,
-						       params, NULL) != CUDA_SUCCESS)
+	if (l->as.proxy && !l->as.guard.endless &&
+	    REAL(cuLaunchKernel)(g->watch, 1, 1, 1, 1, 1, 1, 0, g->watchers, params, NULL) !=
+		    CUDA_SUCCESS)
 		l->as.proxy = 0;
 }
 

@@ -145,6 +145,8 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 	}
 	if (rc == CUDA_SUCCESS && !l->preenqueued)
 		rc = shim_enqueue(s, l, r);
+	else if (rc == CUDA_SUCCESS)
+		shim_watch_variant(l);
 	/* read it now: once it is enqueued, the launch may end and its slot be reused */
 	in = l->streams.in;
 	if (l->in_barrier)
