@@ -66,11 +66,11 @@ static void call_back(struct shim_evictor *e, struct shim_launch *l)
 	l->eviction.unwatched = 1;
 }
 
-/* Its slot may have got another launch, in another context, at any moment. */
+/* Its slot may have got another launch, in another context or as written, at any moment. */
 static int is_out_in(const struct shim_launch *l, const struct shim_context *c)
 {
 	return atomic_load_explicit(&l->taken, memory_order_acquire) == SHIM_OUT && l->enqueued &&
-	       gs_page_load(l->slot->state) == GS_K_RUNNING && l->ctx == c;
+	       l->evictable && gs_page_load(l->slot->state) == GS_K_RUNNING && l->ctx == c;
 }
 
 /*
