@@ -78,6 +78,7 @@ int shim_untracked(void);
 int shim_evictions(void);
 int shim_signals(void);
 int shim_guarded_launches(void);
+int shim_watchers(void);
 int shim_holds(void);
 int shim_graphs(void);
 int shim_queues(void);

@@ -512,7 +512,7 @@ int main(void)
 	int failures = cmocka_run_group_tests(tests, shim_rig_setup, NULL);
 
 	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() +
-		    shim_guarded_launches() + shim_holds() + shim_graphs() + shim_queues() +
-		    shim_unlisted() + shim_waits() + shim_reports();
+		    shim_guarded_launches() + shim_watchers() + shim_holds() + shim_graphs() +
+		    shim_queues() + shim_unlisted() + shim_waits() + shim_reports();
 	return failures + shim_contexts();
 }
