@@ -109,6 +109,35 @@ interrupted() {
 	[ $? = 1 ] && grep interrupted "$TMP/err"
 }
 check "an interrupted run ends" interrupted
+# mixes_gpu.sh, over programs that only say what they are asked for.
+mkdir "$TMP/gpu"
+printf '#!/bin/bash\necho "GPU 0: one"; echo "GPU 1: two"\n' >"$TMP/gpu/nvidia-smi"
+cat >"$TMP/gpu/gpushare-bench" <<'EOF'
+#!/bin/bash
+arguments="$*"
+while [ "$1" != --output ]; do shift; done
+echo "$(basename "$2"): $arguments" >>"$ASKED"
+echo "$(basename "$2") contexts frs sum 1.0 >= 0.9 1.1  ${VERDICT:-met}"
+EOF
+chmod +x "$TMP/gpu"/*
+all_mixes() { # ENVIRONMENT...
+	rm -f "$TMP/asked"
+	env "$@" ASKED="$TMP/asked" "$SRC/testsuite/bench/mixes_gpu.sh" "$TMP/gpu" "$TMP/all" >"$TMP/out"
+}
+falls_short() {
+	all_mixes "$@"
+	[ $? = 1 ]
+}
+check "mixes_gpu.sh runs each mix once" all_mixes LIMIT=2000
+each_once() { [ "$(cut -d: -f1 "$TMP/asked" | sort | uniq -u | wc -l)" = 15 ] && grep -q '^ddp: .*--gpu 0,1 ' "$TMP/asked" && grep -q -- '--gpu 1 ' "$TMP/asked"; }
+check "on both GPUs" each_once
+check "it says so if a bar is not met" falls_short STEPS=pair VERDICT=SHORT
+check "and names it" grep -q 'pair-mps .* SHORT$' "$TMP/all/bars.txt"
+check "and if there is no time" falls_short STEPS="ddp equals" LIMIT=60
+check "with what was not begun" grep -q '^ddp: not begun' "$TMP/out"
+check "one GPU has no data-parallel jobs" falls_short GPUS=1 STEPS="ddp even"
+check "the rest is run" grep -q '^even-gpt: .*--gpu 1 ' "$TMP/asked"
+
 nothing_left() {
 	[ -z "$(find "$TMP" -maxdepth 1 -name 'gpushare-bench.*')" ] &&
 		[ -z "$(grep -lz "^$TMP/gpushare-bench" /proc/[0-9]*/cmdline 2>/dev/null)" ]
