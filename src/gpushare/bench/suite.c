@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Loading and launching the kernels of suite.def; see suite.h. */
 #define _GNU_SOURCE
-#include "gpushare/bench/suite.h"
+#include "gpushare/bench/suite_loaded.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -10,26 +10,8 @@
 
 #include "common/read_file.h"
 
-#define ARGS_MAX 12
 #define PATTERN (1u << 20) /* bytes that are made once and repeated */
 #define TEXT_MAX (64u << 20)
-
-enum arg_kind { ARG_NONE, ARG_OUT, ARG_IN, ARG_BELOW, ARG_ROWS, ARG_INT, ARG_REAL, ARG_VAR };
-
-struct arg {
-	enum arg_kind kind;
-	char fill;
-	uint64_t n, bytes;
-	float real;
-	const char *name;
-};
-
-struct entry {
-	const char *file, *kernel;
-	uint64_t gx, gy;
-	unsigned bx, by, shared;
-	struct arg arg[ARGS_MAX];
-};
 
 #define OUT(size) \
 	{ \
@@ -61,9 +43,9 @@ struct entry {
 	}
 
 /* Entry i at size q; 0 when there is none. */
-static int get(size_t i, uint64_t q, struct entry *e)
+static int get(size_t i, uint64_t q, struct bench_suite_entry *e)
 {
-	const struct entry all[] = {
+	const struct bench_suite_entry all[] = {
 #define KERNEL(file, kernel, gx, gy, bx, by, shared, ...) \
 	{ file, kernel, gx, gy, bx, by, shared, { __VA_ARGS__ } },
 #include "gpushare/bench/suite.def"
@@ -76,44 +58,33 @@ static int get(size_t i, uint64_t q, struct entry *e)
 	return 1;
 }
 
-struct bench_suite {
-	const struct bench_driver *cu;
-	struct entry entry;
-	CUmodule module;
-	CUfunction function;
-	CUdeviceptr memory[ARGS_MAX];
-	uint64_t value[ARGS_MAX];
-	void *param[ARGS_MAX];
-	size_t params;
-};
-
 const char *bench_suite_file(size_t i)
 {
-	struct entry e;
+	struct bench_suite_entry e;
 
 	return get(i, 1, &e) ? e.file : NULL;
 }
 
 const char *bench_suite_kernel(size_t i)
 {
-	struct entry e;
+	struct bench_suite_entry e;
 
 	return get(i, 1, &e) ? e.kernel : NULL;
 }
 
 uint64_t bench_suite_tasks(size_t i, uint64_t q)
 {
-	struct entry e;
+	struct bench_suite_entry e;
 
 	return get(i, q, &e) ? e.gx * e.gy : 0;
 }
 
 uint64_t bench_suite_bytes(size_t i, uint64_t q)
 {
-	struct entry e;
+	struct bench_suite_entry e;
 	uint64_t sum = 0;
 
-	for (size_t k = 0; get(i, q, &e) && k < ARGS_MAX; k++)
+	for (size_t k = 0; get(i, q, &e) && k < BENCH_SUITE_ARGS_MAX; k++)
 		sum += e.arg[k].bytes;
 	return sum;
 }
@@ -130,7 +101,7 @@ static uint32_t noise(uint64_t i)
  * Element i of a buffer: F small whole floats, G floats between 0.5 and 2, N
  * between -4 and 4, D doubles, I small integers, K any words, B any bytes.
  */
-static void element(const struct arg *a, uint64_t i, uint8_t *to)
+static void element(const struct bench_suite_arg *a, uint64_t i, uint8_t *to)
 {
 	uint32_t v = noise(i);
 	float f = 0;
@@ -168,8 +139,8 @@ static void element(const struct arg *a, uint64_t i, uint8_t *to)
 }
 
 /* Write `bytes` of elements at `at`; what is longer than the pattern repeats it, but for rows. */
-static int fill(struct bench_suite *s, CUdeviceptr at, const struct arg *a, uint64_t bytes,
-		struct gs_error *err)
+static int fill(struct bench_suite *s, CUdeviceptr at, const struct bench_suite_arg *a,
+		uint64_t bytes, struct gs_error *err)
 {
 	uint64_t made = a->kind == ARG_ROWS || bytes < PATTERN ? bytes : PATTERN;
 	uint64_t size = a->fill == 'D' ? sizeof(double) : sizeof(uint32_t);
@@ -189,7 +160,7 @@ static int fill(struct bench_suite *s, CUdeviceptr at, const struct arg *a, uint
 
 static int add(struct bench_suite *s, size_t i, struct gs_error *err)
 {
-	const struct arg *a = &s->entry.arg[i];
+	const struct bench_suite_arg *a = &s->entry.arg[i];
 	CUdeviceptr at;
 	size_t bytes;
 
@@ -215,7 +186,7 @@ static int add(struct bench_suite *s, size_t i, struct gs_error *err)
 	return 0;
 }
 
-static char *read_text(const char *folder, const char *file, struct gs_error *err)
+char *bench_suite_text(const char *folder, const char *file, struct gs_error *err)
 {
 	char path[PATH_MAX];
 	size_t len;
@@ -224,12 +195,39 @@ static char *read_text(const char *folder, const char *file, struct gs_error *er
 	return gs_read_file(path, TEXT_MAX, &len, err);
 }
 
-struct bench_suite *bench_suite_load(const struct bench_driver *cu, const char *folder, size_t i,
-				     uint64_t q, struct gs_error *err)
+/* All of the kernel's memory at its size. */
+static int add_all(struct bench_suite *s, struct gs_error *err)
+{
+	const struct bench_suite_arg *arg = s->entry.arg;
+
+	s->params = 0;
+	for (size_t k = 0; k < BENCH_SUITE_ARGS_MAX && arg[k].kind != ARG_NONE; k++)
+		if (add(s, k, err) < 0)
+			return -1;
+	return BENCH_CU(s->cu, err, cuStreamSynchronize, NULL);
+}
+
+static void free_memory(struct bench_suite *s)
+{
+	for (size_t k = 0; k < BENCH_SUITE_ARGS_MAX; k++) {
+		if (s->memory[k])
+			s->cu->cuMemFree(s->memory[k]);
+		s->memory[k] = 0;
+	}
+}
+
+int bench_suite_resize(struct bench_suite *s, size_t i, uint64_t q, struct gs_error *err)
+{
+	free_memory(s);
+	if (!get(i, q, &s->entry))
+		return gs_fail(err, "no such kernel");
+	return add_all(s, err);
+}
+
+struct bench_suite *bench_suite_load_text(const struct bench_driver *cu, const char *text, size_t i,
+					  uint64_t q, struct gs_error *err)
 {
 	struct bench_suite *s = calloc(1, sizeof(*s));
-	char *text = NULL;
-	int rc = -1;
 
 	if (!s || !get(i, q, &s->entry)) {
 		gs_fail(err, s ? "no such kernel" : "no memory");
@@ -237,28 +235,37 @@ struct bench_suite *bench_suite_load(const struct bench_driver *cu, const char *
 		return NULL;
 	}
 	s->cu = cu;
-	text = read_text(folder, s->entry.file, err);
-	if (text && BENCH_CU(cu, err, cuModuleLoadData, &s->module, text) == 0)
-		rc = BENCH_CU(cu, err, cuModuleGetFunction, &s->function, s->module,
-			      s->entry.kernel);
-	for (size_t k = 0; rc == 0 && k < ARGS_MAX && s->entry.arg[k].kind != ARG_NONE; k++)
-		rc = add(s, k, err);
-	if (rc == 0)
-		rc = BENCH_CU(cu, err, cuStreamSynchronize, NULL);
-	free(text);
-	if (rc == 0)
+	if (BENCH_CU(cu, err, cuModuleLoadData, &s->module, text) == 0 &&
+	    BENCH_CU(cu, err, cuModuleGetFunction, &s->function, s->module, s->entry.kernel) == 0 &&
+	    add_all(s, err) == 0)
 		return s;
 	bench_suite_unload(s);
 	return NULL;
+}
+
+struct bench_suite *bench_suite_load(const struct bench_driver *cu, const char *folder, size_t i,
+				     uint64_t q, struct gs_error *err)
+{
+	const char *file = bench_suite_file(i);
+	struct bench_suite *s = NULL;
+	char *text;
+
+	if (!file) {
+		gs_fail(err, "no such kernel");
+		return NULL;
+	}
+	text = bench_suite_text(folder, file, err);
+	if (text)
+		s = bench_suite_load_text(cu, text, i, q, err);
+	free(text);
+	return s;
 }
 
 void bench_suite_unload(struct bench_suite *s)
 {
 	if (!s)
 		return;
-	for (size_t k = 0; k < ARGS_MAX; k++)
-		if (s->memory[k])
-			s->cu->cuMemFree(s->memory[k]);
+	free_memory(s);
 	if (s->module)
 		s->cu->cuModuleUnload(s->module);
 	free(s);
@@ -266,7 +273,7 @@ void bench_suite_unload(struct bench_suite *s)
 
 int bench_suite_launch(struct bench_suite *s, CUstream stream, struct gs_error *err)
 {
-	const struct entry *e = &s->entry;
+	const struct bench_suite_entry *e = &s->entry;
 
 	return BENCH_CU(s->cu, err, cuLaunchKernel, s->function, (unsigned int)e->gx,
 			(unsigned int)e->gy, 1, e->bx, e->by, 1, e->shared, stream, s->param, NULL);
