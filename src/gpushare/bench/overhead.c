@@ -20,7 +20,6 @@
 
 #define SUITE_MAX 64
 #define ROUNDS_MAX 99
-#define Q_LEAST 4
 #define BATCH_NS (30 * GS_NS_PER_MS)
 #define BATCH_MAX 64
 #define RUN_S 300
@@ -60,23 +59,29 @@ static double batch(struct overhead *o, struct bench_workers *workers, uint32_t 
 	return (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) / launches;
 }
 
-/* The size at which a launch takes the wanted time, or what fits. */
+/* The one of the two programs that finds the size. */
+struct sizer {
+	struct overhead *o;
+	struct bench_workers *workers;
+};
+
+static double size_batch(void *of, size_t i, uint64_t q, uint32_t launches, struct gs_error *err)
+{
+	struct sizer *s = of;
+
+	return batch(s->o, s->workers, NATIVE, i, q, launches, err);
+}
+
 static int find_size(struct overhead *o, struct bench_workers *workers, size_t i, struct row *r,
 		     struct gs_error *err)
 {
-	double ns = 0;
-
+	struct sizer s = { o, workers };
 	/* Both programs hold the kernel's memory at once. */
-	for (r->q = Q_LEAST;; r->q *= 2) {
-		if (batch(o, workers, NATIVE, i, r->q, 1, err) <= 0)
-			return -1;
-		ns = batch(o, workers, NATIVE, i, r->q, 3, err);
-		if (ns <= 0)
-			return -1;
-		if (ns >= (double)o->target_ns || 2 * r->q > BENCH_SUITE_Q_MAX ||
-		    bench_suite_bytes(i, 2 * r->q) > o->memory / 3)
-			break;
-	}
+	const struct bench_suite_growth growth = { o->target_ns, o->memory / 3, size_batch, &s };
+	double ns;
+
+	if (bench_suite_grow(&growth, i, &r->q, &ns, err) < 0)
+		return -1;
 	r->tasks = bench_suite_tasks(i, r->q);
 	r->batch = (uint32_t)((double)BATCH_NS / ns);
 	r->batch = r->batch < 2 ? 2 : r->batch > BATCH_MAX ? BATCH_MAX : r->batch;
@@ -90,7 +95,8 @@ static int find_size(struct overhead *o, struct bench_workers *workers, size_t i
 static int measure(struct overhead *o, struct bench_workers *workers, size_t i, const struct row *r,
 		   uint32_t first, double ns[2], struct gs_error *err)
 {
-	uint64_t small = r->q == Q_LEAST ? 2 * Q_LEAST : Q_LEAST;
+	uint64_t small =
+		r->q == BENCH_SUITE_Q_LEAST ? 2 * BENCH_SUITE_Q_LEAST : BENCH_SUITE_Q_LEAST;
 	uint32_t rounds = (o->rounds + 1) / 2;
 	double took[2][ROUNDS_MAX];
 

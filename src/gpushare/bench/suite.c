@@ -89,6 +89,22 @@ uint64_t bench_suite_bytes(size_t i, uint64_t q)
 	return sum;
 }
 
+int bench_suite_grow(const struct bench_suite_growth *g, size_t i, uint64_t *q, double *ns,
+		     struct gs_error *err)
+{
+	for (*q = BENCH_SUITE_Q_LEAST;; *q *= 2) {
+		/* The first launch of a size brings its memory to the device. */
+		if (g->launch(g->of, i, *q, 1, err) <= 0)
+			return -1;
+		*ns = g->launch(g->of, i, *q, 3, err);
+		if (*ns <= 0)
+			return -1;
+		if (*ns >= (double)g->target_ns || 2 * *q > BENCH_SUITE_Q_MAX ||
+		    bench_suite_bytes(i, 2 * *q) > g->bytes)
+			return 0;
+	}
+}
+
 static uint32_t noise(uint64_t i)
 {
 	uint64_t z = (i + 1) * UINT64_C(0x9E3779B97F4A7C15);
