@@ -36,6 +36,14 @@ struct bench_common {
 		"keep", .given = &(common).stage.keep \
 	}
 int bench_take_conf(void *stage, const char *line, struct gs_error *err);
+
+/* Lengths of time, and an option's list of them: "62.5us,1ms". */
+#define BENCH_LENGTHS_MAX 16
+struct bench_lengths {
+	uint64_t ns[BENCH_LENGTHS_MAX];
+	size_t count;
+};
+int bench_take_lengths(void *lengths, const char *list, struct gs_error *err);
 #define BENCH_COMMON_HELP \
 	"      --driver FILE     a libcuda.so.1 (default: that of gpushare.conf, or the\n" \
 	"                        system's)\n" \

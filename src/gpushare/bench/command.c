@@ -6,8 +6,10 @@
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
+#include "common/units.h"
 #include "gpushare/bench/bench.h"
 
 int bench_fail(const char *fmt, ...)
@@ -42,6 +44,26 @@ int bench_take_conf(void *of, const char *line, struct gs_error *err)
 		return gs_fail(err, "too many of them");
 	stage->conf[stage->nconf++] = line;
 	return 0;
+}
+
+int bench_take_lengths(void *of, const char *list, struct gs_error *err)
+{
+	struct bench_lengths *l = of;
+	char word[32];
+
+	for (l->count = 0; *list; list += strcspn(list, ","), list += *list == ',') {
+		size_t n = strcspn(list, ",");
+
+		if (l->count == BENCH_LENGTHS_MAX)
+			return gs_fail(err, "at most %d lengths", BENCH_LENGTHS_MAX);
+		if (n >= sizeof(word))
+			return gs_fail(err, "'%.40s' is too long for a duration", list);
+		memcpy(word, list, n);
+		word[n] = '\0';
+		if (gs_parse_duration(word, &l->ns[l->count++], err) < 0)
+			return -1;
+	}
+	return l->count ? 0 : gs_fail(err, "which lengths?");
 }
 
 int bench_options(const struct bench_verb *verb, struct bench_common *common,

@@ -8,14 +8,11 @@
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/clock.h"
-#include "common/units.h"
 #include "gpushare/bench/bench.h"
 #include "gpushare/bench/stages.h"
 
-#define TASKS_MAX 16
 #define ROUNDS_MORE 3
 #define RUN_S 500
 #define ALONE 10 /* launches */
@@ -29,8 +26,7 @@ struct eviction {
 	struct bench_common common;
 	struct bench_ways ways;
 	struct bench_yard yard;
-	uint64_t task_ns[TASKS_MAX];
-	size_t tasks;
+	struct bench_lengths task;
 	uint32_t count;
 	uint64_t short_ns, long_ns, period_ns;
 };
@@ -188,10 +184,10 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	       "%-9s %-7s %9s %9s %9s %9s %9s %10s %10s %7s\n",
 	       "isolation", "policy", "task", "evictions", "p50", "p90", "p99", "p50 - task",
 	       "p99 - task", "alone");
-	for (size_t k = 0; k < e->tasks; k++) {
+	for (size_t k = 0; k < e->task.count; k++) {
 		uint64_t native_ns;
 
-		if (bench_calibrate_device(&e->common.stage, e->task_ns[k], &e->yard, err) < 0 ||
+		if (bench_calibrate_device(&e->common.stage, e->task.ns[k], &e->yard, err) < 0 ||
 		    time_native(e, &native_ns, err) < 0)
 			return -1;
 		if (csv && k == 0)
@@ -212,37 +208,18 @@ static int run_all(void *of, FILE *csv, struct gs_error *err)
 	return 0;
 }
 
-static int take_tasks(void *of, const char *list, struct gs_error *err)
-{
-	struct eviction *e = of;
-	char word[32];
-
-	for (e->tasks = 0; *list; list += strcspn(list, ","), list += *list == ',') {
-		size_t n = strcspn(list, ",");
-
-		if (n >= sizeof(word) || e->tasks == TASKS_MAX)
-			return gs_fail(err, "at most %d lengths", TASKS_MAX);
-		memcpy(word, list, n);
-		word[n] = '\0';
-		if (gs_parse_duration(word, &e->task_ns[e->tasks++], err) < 0)
-			return -1;
-	}
-	return e->tasks ? 0 : gs_fail(err, "which lengths?");
-}
-
 static int run(int argc, char **argv)
 {
 	static struct eviction e = {
 		.ways = { .policy = "piv", .isolation = "contexts" },
-		.task_ns = { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US },
-		.tasks = 3,
+		.task = { { GS_NS_PER_US, 10 * GS_NS_PER_US, 100 * GS_NS_PER_US }, 3 },
 		.count = 400,
 		.short_ns = GS_NS_PER_MS / 2,
 		.long_ns = 50 * GS_NS_PER_MS,
 		.period_ns = 3 * GS_NS_PER_MS,
 	};
 	static const struct gs_option options[] = {
-		{ "task", .take = take_tasks, .of = &e },
+		{ "task", .take = bench_take_lengths, .of = &e.task },
 		{ "short", .duration = &e.short_ns },
 		{ "long", .duration = &e.long_ns },
 		{ "every", .duration = &e.period_ns },
