@@ -30,6 +30,7 @@ enum bench_order {
 			  a copy back; a frame that is due while another one runs follows it */
 	BENCH_CALLS,   /* `launches` calls of the driver, each timed; see bench_work.call */
 	BENCH_SUITE,   /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
+	BENCH_SLICES,  /* the same kernel cut into slices; see enum bench_slices_way */
 	BENCH_COLLECT, /* when the last launch's block-tasks ran; check all counts */
 	BENCH_CLOCK,   /* what the device's clock shows */
 	BENCH_WINDOWS, /* the last launch's last block-task in each window */
@@ -60,6 +61,21 @@ enum bench_copy {
 	BENCH_COPY_PAST = 32,
 };
 
+/*
+ * How BENCH_SLICES launches kernel `call` of size `tasks`, in slices of `slice` blocks.  The whole
+ * is in sample[0], slices that are waited for in those behind it.
+ */
+enum bench_slices_way {
+	BENCH_AS_WRITTEN, /* the kernel itself, `launches` times */
+	BENCH_ONE_SLICE,  /* its sliced variant in one launch */
+	BENCH_IN_STREAM,  /* all slices, one behind the other */
+	BENCH_WITH_CHECK, /* the host waits for each and looks whether it is to stop */
+	BENCH_SLICES_WAYS,
+	BENCH_SOME_SLICES = BENCH_SLICES_WAYS, /* the same of `launches` slices, evenly spaced */
+	BENCH_SLICES_COMPARE = 16, /* or'ed: from memory as loaded, and with what the kernel as
+				      written makes of it; answer.wrong */
+};
+
 /* One launch, ns of gs_clock_ns(). */
 struct bench_sample {
 	uint64_t release_ns; /* it was due */
@@ -87,6 +103,8 @@ struct bench_work {
 	uint64_t tasks;      /* block-tasks of one launch */
 	uint32_t iterations; /* of one block-task */
 	uint32_t call;       /* enum bench_call, or enum bench_copy */
+	uint32_t way;        /* enum bench_slices_way */
+	uint64_t slice;      /* blocks */
 	uint64_t bytes;      /* of each of a frame's two copies of pinned memory; 0: it has none */
 	uint32_t kernels;    /* of a frame, one after the other; may be 0 */
 	uint32_t launches;   /* at most; 0: until `stop` */
@@ -102,7 +120,9 @@ struct bench_answer {
 	uint64_t resident; /* places of the device */
 	uint64_t memory;   /* of the device, bytes */
 	uint64_t launched; /* by the last BENCH_RUN; the first BENCH_SAMPLES_MAX have samples */
-	uint64_t wrong;    /* block-tasks that did not run once per launch */
+	uint64_t wrong;    /* block-tasks that did not run once per launch; words that differ */
+	uint64_t wave;     /* blocks of the sliced kernel that the device holds; 0: it has none */
+	uint32_t refused;  /* why: an enum ptx_reason */
 	char device[96], driver[24];
 	struct bench_clock clock;
 };

@@ -17,6 +17,7 @@
 #include "gpushare/bench/copy.h"
 #include "gpushare/bench/kernel.h"
 #include "gpushare/bench/suite.h"
+#include "gpushare/bench/suite_slices.h"
 
 #define POLL_MS 1000 /* how often a waiting program looks whether its tool is there */
 
@@ -27,6 +28,7 @@ struct worker {
 	struct bench_copier *copier;
 	struct bench_suite *suite; /* as loaded: number and size */
 	uint64_t number, size;
+	struct bench_slices *slices;
 };
 
 static int prepare(struct worker *w, struct gs_error *err)
@@ -238,6 +240,8 @@ static int execute(struct worker *w, struct gs_error *err)
 		return calls(w, err);
 	case BENCH_SUITE:
 		return suite(w, err);
+	case BENCH_SLICES:
+		return bench_slices_order(&w->slices, &w->kernel, s, err);
 	case BENCH_CLOCK:
 		return bench_kernel_clock(&w->kernel, &s->answer.clock, err);
 	case BENCH_WINDOWS:
@@ -275,8 +279,10 @@ int bench_worker(int argc, char **argv)
 			if (kill(w.page->tool, 0) < 0 && errno == ESRCH)
 				return 1;
 		}
-		if (w.slot->order == BENCH_QUIT)
+		if (w.slot->order == BENCH_QUIT) {
+			bench_slices_unload(w.slices);
 			return 0;
+		}
 		if (execute(&w, &err) < 0) {
 			w.slot->failed = 1;
 			snprintf(w.slot->why, sizeof(w.slot->why), "%s", err.text);
