@@ -64,6 +64,30 @@ check "memory's figures" columns memory '[x["call"] for x in rows] == ["alloc", 
 check "overhead" bench overhead --kernels "$SRC/testsuite/ptx/kernels" --only a --length 2 --turns 3
 check "overhead's figures" columns overhead 'len(rows) == 12 and r["original_ms"] > 0 and abs(r["managed_ms"] / r["original_ms"] - r["ratio"]) < 0.01 and 0 <= r["evictable"] <= r["launches"]'
 check "overhead: the first launches, whose length nobody knows, could be evicted" columns overhead 'all(x["evictable"] > 0 for x in rows)'
+# The times are this machine's and may be anything. No block ends within a microsecond.
+check "slices" bench slices --kernels "$SRC/testsuite/ptx/kernels" --only vector --length 2 --runs 4 --targets 500us,1us
+check "slices' figures" columns slices '[(x["kernel"], x["target_ms"]) for x in rows] == [(k, t) for k in ("spmv_vector", "vector_add") for t in (0.5, 0.001)] and r["right"] == "yes" and 1 <= r["blocks"] and 1 <= r["slices"] and 0 < r["slice_ms"] and all(r[way] > 0 for way in ("as_written_ms", "one_slice", "in_stream", "with_check"))'
+check "a target shorter than a block is marked" columns slices 'r["target_ms"] != 0.001 or r["note"].startswith("target not reachable: one block takes ")'
+refused_variant() { # a kernel that is refused the sliced variant: it waits for the one before it
+	mkdir -p "$TMP/kernels" && sed '/^.visible .entry vector_add(/,/^{/s/^{/{\n\tgriddepcontrol.wait;/' "$SRC/testsuite/ptx/kernels/frs.ptx" >"$TMP/kernels/frs.ptx" &&
+		bench slices --kernels "$TMP/kernels" --only vector_add --targets 1ms
+}
+check "slices of a kernel that has no such variant" refused_variant
+check "it is listed with the reason" columns slices 'len(rows) == 1 and r["note"] == "no sliced variant: it uses programmatic dependent launch" and r["right"] == r["blocks"] == ""'
+check "slices: what takes too long" bench slices --kernels "$SRC/testsuite/ptx/kernels" --only vector_add --length 20 --runs 99 --limit 1 --targets 5ms
+check "is left out, and counted" columns slices 'len(rows) == 1 and r["note"].startswith("left out: it would take ") and "# 1 of 1 rows were left out to end within 1 s (--limit)\n" in lines'
+slices_usage() { # PATTERN ARGUMENT...: refused with status 2
+	local pattern=$1
+	shift
+	bench slices "$@" 2>"$TMP/err"
+	[ $? = 2 ] && grep -- "$pattern" "$TMP/err"
+}
+check "slices: a target that is no time" slices_usage "'soon' is not a duration" --targets 1ms,soon
+check "slices: a target of nothing" slices_usage "a target of nothing" --targets 0
+check "slices: no runs" slices_usage "0 is not between 1 and 99" --runs 0
+check "slices: too many targets" slices_usage "at most 16 lengths" --targets 1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1
+check "slices: no kernel of that name" refused "no kernel's name has 'nosuch' in it" bench slices --kernels "$SRC/testsuite/ptx/kernels" --only nosuch
+check "slices: no such folder" refused "/nonexistent/shoc.ptx: cannot open" bench slices --kernels /nonexistent
 check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for "$(usual_or_long 500ms 1500ms)"
 # A daemon that polls takes most of a processor; one that sleeps can take more than 10 on a busy machine, where each of its wakes is a cold one.
 check "daemon's figures" columns daemon 'sorted(x["policy"] for x in rows) == ["frs", "rr"] and r["launches_per_s"] > 0 and r["wakes_per_s"] > 0 and 0 < r["cpu_percent"] < 30'
