@@ -42,6 +42,7 @@ const struct shim_code *code_of(CUlibrary library);
 /* The groups of the other files; how many tests failed. */
 int shim_images(void);
 int shim_reloads(void);
+int shim_forgotten(void);
 int shim_settings(void);
 int shim_cost(void);
 

@@ -262,7 +262,7 @@ static void test_an_update_counts_the_nodes(void **unused)
 	const struct shim_kernel *k;
 
 	(void)unused;
-	k = shim_kernel_find(FAKE_GRAPH);
+	k = shim_graph_find(FAKE_GRAPH);
 	assert_int_equal(k->nodes, 1);
 	assert_int_equal(cuGraphExecUpdate_v2(exec, G(&g), NULL), CUDA_SUCCESS);
 	assert_int_equal(k->nodes, 4);

@@ -158,5 +158,5 @@ int main(void)
 	};
 
 	return cmocka_run_group_tests_name("modules", tests, modules_rig_setup, NULL) +
-	       shim_images() + shim_reloads() + shim_settings() + shim_cost();
+	       shim_images() + shim_reloads() + shim_forgotten() + shim_settings() + shim_cost();
 }

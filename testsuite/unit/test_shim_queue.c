@@ -226,8 +226,7 @@ static void test_known_kernels_too(void **unused)
 
 static struct shim_time *graph_time(void)
 {
-	return shim_kernel_time(shim_kernel_find(FAKE_GRAPH), (const unsigned int[]) { 0, 0, 0 },
-				1);
+	return shim_kernel_time(shim_graph_find(FAKE_GRAPH), (const unsigned int[]) { 0, 0, 0 }, 1);
 }
 
 /* A graph is timed as a kernel is: once it is known, there is one in front of whoever waits. */

@@ -219,11 +219,12 @@ static void set_part(struct shim_graph *g, CUgraphNode node, uint32_t local_byte
 
 void shim_graph_gone(CUgraphExec exec)
 {
-	struct shim_kernel *k = shim_graph_find(exec);
+	struct shim_kernel *k = shim_graph_seen(exec);
 	struct shim_graph *g;
 
 	if (!k)
 		return;
+	shim_kernel_forget(k);
 	pthread_mutex_lock(&lock);
 	g = k->graph;
 	k->graph = NULL;

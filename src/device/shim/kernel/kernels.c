@@ -69,12 +69,16 @@ static struct shim_kernel *new_record(size_t bucket)
 	return atomic_flag_test_and_set(&k->placed) ? shim_lines(sizeof(*k)) : k;
 }
 
+static int is_graph(const struct shim_kernel *k)
+{
+	return k->code->reason == PTX_REASON_GRAPH;
+}
+
 /* code NULL (no memory): does nothing. */
 static struct shim_kernel *insert(const void *handle, struct shim_code *code)
 {
 	size_t bucket = shim_bucket_of(handle);
-	struct shim_kernel *k = code ? new_record(bucket) : NULL, *head,
-			   *placed = &shim_place[bucket];
+	struct shim_kernel *k = code ? new_record(bucket) : NULL, *head;
 
 	if (!k)
 		return NULL;
@@ -86,8 +90,11 @@ static struct shim_kernel *insert(const void *handle, struct shim_code *code)
 	do
 		k->next = head;
 	while (!atomic_compare_exchange_weak(&shim_bucket[bucket], &head, k));
-	if (k != placed && placed->handle == handle)
-		placed->handle = NULL;
+	/* An older record with this handle is of something that is gone. It must not be found again
+	 * when the new one is forgotten. */
+	for (struct shim_kernel *old = head; old; old = old->next)
+		if (old->handle == handle)
+			old->handle = NULL;
 	return k;
 }
 
@@ -121,6 +128,16 @@ static void stand_for(struct shim_kernel *k, const void *handle)
 	k->handle = handle;
 }
 
+/* Is it the forgotten record of a kernel of that name in that module? m NULL: of a graph, or of a
+ * function that may never have gone (may_be_of), so that its handle must be the same. */
+static int was_of(const struct shim_kernel *k, const struct shim_module *m, const void *handle,
+		  const char *name)
+{
+	return !k->handle && k->code->module == m &&
+	       (m ? !m->library : !k->library && !k->ctx && k->original == handle) &&
+	       !has_variant_of_the_past(k->code) && strcmp(k->code->name, name) == 0;
+}
+
 /*
  * The record of a kernel whose module has been unloaded and loaded again (modules.h), which has no
  * handle. Readers walk the bucket without the lock, so the record must stay there: it fits only if
@@ -133,13 +150,11 @@ static struct shim_kernel *use_again(const struct shim_module *m, const void *ha
 	struct shim_kernel *k = NULL;
 	struct shim_code *code;
 
-	if (!m || m->library || shim_kernel_seen(handle))
+	if (shim_kernel_seen(handle))
 		return NULL;
 	pthread_mutex_lock(&lock);
-	for (k = shim_bucket[shim_bucket_of(handle)]; k; k = k->next)
-		if (!k->handle && k->code->module == m && !has_variant_of_the_past(k->code) &&
-		    strcmp(k->code->name, name) == 0)
-			break;
+	for (k = shim_bucket[shim_bucket_of(handle)]; k && !was_of(k, m, handle, name); k = k->next)
+		;
 	if (k) {
 		code = k->code;
 		code->cache_config = 0;
@@ -188,7 +203,8 @@ static struct shim_kernel *add(struct shim_module *m, int library, const void *h
 
 void shim_kernel_add(const void *module, int library, const void *handle, const char *name)
 {
-	struct shim_module *m = shim_module_find(module);
+	CUcontext ctx;
+	struct shim_module *m = shim_module_find_in(module, &ctx);
 	struct shim_kernel *k = shim_kernel_seen(handle);
 
 	/* The driver may reuse the handle of an unloaded kernel for another one, which has another
@@ -197,8 +213,10 @@ void shim_kernel_add(const void *module, int library, const void *handle, const 
 	    k->library == (library ? module : NULL))
 		return;
 	k = add(m, library, handle, name);
-	if (k)
-		k->library = library ? module : NULL;
+	if (!k)
+		return;
+	k->library = library ? module : NULL;
+	k->ctx = ctx;
 }
 
 /* Each context has its own functions. When it is gone their handles may be reused, for the same
@@ -229,10 +247,13 @@ void shim_kernel_alias(const void *known, const void *handle)
 struct shim_kernel *shim_kernel_find(const void *handle)
 {
 	struct shim_kernel *k = shim_kernel_seen(handle);
+	struct shim_module *m = NULL;
+	CUcontext ctx = NULL;
 	CUmodule module = NULL;
 	const char *name = NULL;
 
-	if (k)
+	/* A graph's handle may be a function's once the graph has gone with its context. */
+	if (k && !is_graph(k))
 		return k;
 	/*
 	 * No call has given the program this handle by name: it comes from a list of the module's
@@ -241,22 +262,33 @@ struct shim_kernel *shim_kernel_find(const void *handle)
 	 */
 	if (REAL(cuFuncGetName)(&name, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
 		return insert(handle, new_code("?"));
-	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) != CUDA_SUCCESS)
-		module = NULL;
+	if (REAL(cuFuncGetModule)(&module, (CUfunction)(uintptr_t)handle) == CUDA_SUCCESS)
+		m = shim_module_find_in(module, &ctx);
 	shim_barrier_enter(0); /* finding its registers may load it */
-	k = add(module ? shim_module_find(module) : NULL, 0, handle, name ? name : "?");
+	k = add(m, 0, handle, name ? name : "?");
 	shim_barrier_leave(0);
+	if (k)
+		k->ctx = ctx;
 	return k;
+}
+
+struct shim_kernel *shim_graph_seen(CUgraphExec graph)
+{
+	struct shim_kernel *k = shim_kernel_seen(graph);
+
+	return k && is_graph(k) ? k : NULL;
 }
 
 struct shim_kernel *shim_graph_find(CUgraphExec graph)
 {
-	struct shim_kernel *k = shim_kernel_seen(graph);
+	struct shim_kernel *k = shim_graph_seen(graph);
 	struct shim_session *s = shim_session_peek();
 
-	if (k && k->code->reason == PTX_REASON_GRAPH)
+	if (k)
 		return k;
-	k = insert(graph, new_code("(graph)"));
+	k = use_again(NULL, graph, "(graph)");
+	if (!k)
+		k = insert(graph, new_code("(graph)"));
 	if (!k)
 		return NULL;
 	k->code->reason = PTX_REASON_GRAPH;
@@ -318,16 +350,27 @@ void shim_kernel_count(struct shim_kernel *k, const void *context, CUfunction di
 	pthread_mutex_unlock(&lock);
 }
 
-static void forget_code(struct shim_kernel *k, void *module)
+void shim_kernel_forget(struct shim_kernel *k)
+{
+	if (k->counted_in)
+		shim_kernel_count(k, NULL, k->original);
+	k->handle = NULL;
+}
+
+/* A function whose module is not known may be of the one that goes: with what is known of it
+ * another function could be launched that gets its handle. If it stays, the next launch asks the
+ * driver for its name and finds its record again. */
+static int may_be_of(const struct shim_kernel *k, const void *module)
 {
 	const struct shim_module *m = k->code->module;
 
-	if (m ? m->handle != module : k->library && k->library != module)
-		return;
-	if (k->counted_in)
-		shim_kernel_count(k, NULL, k->original);
-	if (m)
-		k->handle = NULL;
+	return m ? m->handle == module : k->library ? k->library == module : !is_graph(k);
+}
+
+static void forget_code(struct shim_kernel *k, void *module)
+{
+	if (k->handle && may_be_of(k, module))
+		shim_kernel_forget(k);
 }
 
 void shim_kernels_unloaded(const void *module)
@@ -335,16 +378,20 @@ void shim_kernels_unloaded(const void *module)
 	shim_kernels_each(forget_code, (void *)(uintptr_t)module);
 }
 
-static void forget_ending(struct shim_kernel *k, void *ctx)
+/* A library's kernel stays, and its functions in other contexts do. */
+static int may_go_with(const struct shim_kernel *k, const void *ctx)
 {
 	const struct shim_module *m = k->code->module;
 
-	if (m && m->ending && m->ctx == ctx)
-		forget_code(k, (void *)(uintptr_t)m->handle);
-	if (!k->ctx || k->ctx != ctx)
-		return;
-	shim_kernel_count(k, NULL, k->original);
-	k->handle = NULL;
+	if (k->ctx)
+		return k->ctx == ctx;
+	return m ? m->ending && m->ctx == ctx : !k->library && !is_graph(k);
+}
+
+static void forget_ending(struct shim_kernel *k, void *ctx)
+{
+	if (k->handle && may_go_with(k, ctx))
+		shim_kernel_forget(k);
 }
 
 void shim_kernels_ending(CUcontext ctx)

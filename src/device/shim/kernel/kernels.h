@@ -84,7 +84,8 @@ struct shim_kernel {
 	CUfunction original;
 	atomic_flag placed;  /* set in shim_place while a record uses that place */
 	const void *library; /* the library of a library's kernel; NULL: a function, or not known */
-	/* for the function of a library's kernel in one context: that context; else NULL */
+	/* for the function of a library's kernel in one context: that context, with which it goes;
+	 * else NULL */
 	CUcontext ctx;
 	/* where it was last found to be loaded (loading.c) */
 	struct shim_loaded *_Atomic loaded;
@@ -153,6 +154,8 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 int shim_kernel_use(const struct shim_kernel *k);
 void shim_kernel_unuse(const struct shim_kernel *k);
 
+/* What the handle stands for is about to go, and then the handle may be reused. */
+void shim_kernel_forget(struct shim_kernel *k);
 /*
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
@@ -172,8 +175,9 @@ void shim_kernel_alias(const void *known, const void *handle);
  * seen. NULL: no memory. */
 struct shim_kernel *shim_kernel_find(const void *handle);
 
-/* The same for a graph. */
+/* The same for a graph. shim_graph_seen(): NULL if there is no record. */
 struct shim_kernel *shim_graph_find(CUgraphExec graph);
+struct shim_kernel *shim_graph_seen(CUgraphExec graph);
 
 /*
  * The driver has made an executable graph with this handle, so what was known of an older graph

@@ -109,22 +109,33 @@ static struct shim_module *lookup(const void *handle)
 	return m;
 }
 
-struct shim_module *shim_module_find(const void *handle)
+struct shim_module *shim_module_find_in(const void *handle, CUcontext *ctx)
 {
 	struct shim_module *m;
 
+	*ctx = NULL;
 	pthread_mutex_lock(&lock);
 	m = lookup(handle);
-	if (m && m->of)
+	if (m && m->of) {
+		*ctx = m->ctx;
 		m = lookup(m->of->handle);
+	}
 	pthread_mutex_unlock(&lock);
 	return m;
+}
+
+struct shim_module *shim_module_find(const void *handle)
+{
+	CUcontext ctx;
+
+	return shim_module_find_in(handle, &ctx);
 }
 
 /* An older module with this handle, which went with its context, is another one. */
 void shim_module_alias(const void *library, const void *module)
 {
 	struct shim_module *of, *is, *m = calloc(1, sizeof(*m));
+	CUcontext ctx = shim_context_handle();
 
 	pthread_mutex_lock(&lock);
 	of = lookup(library);
@@ -132,6 +143,7 @@ void shim_module_alias(const void *library, const void *module)
 	if (m && of && (!is || is->of != of)) {
 		m->handle = module;
 		m->of = of;
+		m->ctx = ctx;
 		m->next = modules;
 		modules = m;
 		m = NULL;
@@ -207,14 +219,22 @@ struct shim_module *shim_module_gone(const void *handle)
 
 unsigned int shim_modules_ending(CUcontext ctx)
 {
+	struct shim_module **at = &modules, *m;
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&lock);
-	for (struct shim_module *m = modules; m; m = m->next)
+	while ((m = *at)) {
+		if (m->ctx == ctx && m->of) {
+			*at = m->next;
+			free(m);
+			continue;
+		}
 		if (m->ctx == ctx) {
 			m->ending = 1;
 			n++;
 		}
+		at = &m->next;
+	}
 	pthread_mutex_unlock(&lock);
 	return n;
 }

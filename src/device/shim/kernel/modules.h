@@ -12,7 +12,7 @@
 struct shim_module {
 	const void *handle;
 	int library;        /* 1: a CUlibrary; 0: a CUmodule */
-	CUcontext ctx;      /* in which a CUmodule was loaded, and with which it goes */
+	CUcontext ctx;      /* in which a CUmodule is loaded, and with which it goes */
 	_Atomic int ending; /* the destruction of that context has begun */
 	struct shim_image image;
 	_Atomic int gone;           /* it has been unloaded, or is about to be */
@@ -30,12 +30,16 @@ struct shim_module {
 /* A module or library was loaded; takes over what the image owns. loaded: as the field. */
 void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image);
 
-/* The driver says that this is a library's module, so its kernels are the library's. */
+/* The driver says that this is a library's module in the current context, so its kernels are the
+ * library's. It goes with the context, or with the library. */
 void shim_module_alias(const void *library, const void *module);
 
 /* The newest record with that handle; for a library's module, the library's record. NULL: its
  * loading was not seen. */
 struct shim_module *shim_module_find(const void *handle);
+/* The same. *ctx: for a library's module, the context with which that module and its functions go,
+ * although the library stays; else NULL. */
+struct shim_module *shim_module_find_in(const void *handle, CUcontext *ctx);
 
 /*
  * Between these two calls the module's image may be read and the driver be asked for its variables.
@@ -54,7 +58,7 @@ struct shim_module *shim_module_gone(const void *handle);
 void shim_module_unloaded(struct shim_module *m);
 
 /* Call before the driver destroys a context: notes which modules go with it, and returns how many.
- * If the driver refuses, the note does no harm. */
+ * If the driver refuses, the note does no harm. Libraries' modules there are forgotten at once. */
 unsigned int shim_modules_ending(CUcontext ctx);
 
 /*
