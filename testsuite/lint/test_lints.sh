@@ -271,7 +271,19 @@ test_glibc() {
 	bad "needs libother.so.1"
 }
 
-for lint in layers circles words structs names links format glibc; do
+test_mutations() {
+	local list=testsuite/mutations/first_hour.list
+	tree
+	put a.c 'if (a && b)\n\treturn 1;'
+	put $list '# row :: promise :: file :: test :: expression\n1 :: both :: a.c :: test_a :: s/a && b/a/'
+	good
+	put a.c 'if (a)\n\treturn 1;'
+	bad "first_hour.list:2: changes nothing in a.c"
+	rm "$work/a.c"
+	bad "there is no a.c"
+}
+
+for lint in layers circles words structs names links format glibc mutations; do
 	"$here/$lint" --help >/dev/null || die "$lint --help fails"
 	"test_$lint"
 	echo "test_lints: $lint: ok"
