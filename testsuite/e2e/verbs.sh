@@ -103,7 +103,7 @@ check "but a slurm.conf that was named and is not there" eval '[ "$(blames --slu
 # --- quickstart ---
 
 check "quickstart refuses a policy that there is not before it installs anything" \
-	refused "there is no policy 'nosuch'; there are: fifo piv " t 10 "$SRC/contrib/quickstart" --policy nosuch --build "$TMP/quick"
+	refused "there is no policy 'nosuch'; there are: fifo " t 10 "$SRC/contrib/quickstart" --policy nosuch --build "$TMP/quick"
 check "and has begun nothing" test ! -e "$TMP/quick"
 # The slowdown is the daemon's, so it is never below 1, however the host's speed changes.
 slowdown() {
