@@ -186,7 +186,7 @@ static APART CUresult launch_among_others(KERNEL_ARGS, void **extra)
 	return is_elsewhere(rc, direct, f) ? launch_elsewhere(KERNEL, extra, NULL) : rc;
 }
 
-static APART TOGETHER CUresult launch_managed(KERNEL_ARGS, void **extra)
+static APART TOGETHER CUresult launch_in_step(KERNEL_ARGS, void **extra)
 {
 	__typeof__(&cuLaunchKernel) real = FOUND();
 	CUfunction direct = NULL;
@@ -211,7 +211,7 @@ static SHIM_INLINE CUresult launch(KERNEL_ARGS, void **extra)
 	__typeof__(&cuLaunchKernel) real = FOUND();
 
 	return SHIM_RARELY(shim_session_is_none() && real) ? real(KERNEL, extra) :
-							     launch_managed(KERNEL, extra);
+							     launch_in_step(KERNEL, extra);
 }
 
 /* In a _ptsz call stream 0 is the thread's own default stream. */
