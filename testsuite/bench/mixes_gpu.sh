@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every mix of programs that a bar is set for, on all GPUs of a machine at once: a mix on each GPU beside those on the others.
+# Every mix of programs that a bar is set for: one mix on each GPU, all GPUs of a machine at the same time.
 #
 # usage: mixes_gpu.sh BUILD OUT-FOLDER   (as root; PyTorch; MPS's programs)
 #   BUILD   the build tree (make all)
@@ -14,7 +14,7 @@
 #   GPUS="0 1"    these (default: all)
 #   CONF=...      further lines of gpushare.conf, for a trial
 #   QUIET=yes     one mix at a time: a request's 99th percentile is worse beside another mix's processes
-# Writes NAME.csv and NAME.txt of each run into OUT-FOLDER, and bars.txt: what is met, short of its bar, void, or not measured.
+# Writes NAME.csv and NAME.txt of each run into OUT-FOLDER, and bars.txt: which bars are met, which are missed, which are void.
 # Exit status 1: a run failed or was cut short, or a bar is not met.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '3,19s/^# \{0,1\}//p' "$0"; exit 2; }

@@ -12,13 +12,13 @@
 
 #include "gpushare/bench/page.h"
 
-/* A slice may be so much longer than its target. */
+/* A slice may exceed its target by this part of it. */
 #define SLICES_TOLERANCE 0.1
 #define SLICES_RUNS_MAX 99
 
 /*
- * Finds the number of blocks of which a slice meets its target. A slice of less than a wave is not
- * shorter in proportion, so what was tried is corrected until it fits.
+ * Finds the number of blocks with which a slice meets its target. Below a wave, fewer blocks do not
+ * shorten a slice in proportion, so what was tried is corrected until it fits.
  */
 struct slices_search {
 	uint64_t grid, wave; /* block-tasks of the kernel; blocks that the device holds at once */
@@ -27,7 +27,7 @@ struct slices_search {
 	uint64_t met;     /* of those that met the target, the most work per time; 0: none did */
 	double met_ns;    /* what such a slice took */
 	uint64_t longest; /* the largest number that met it */
-	uint64_t over;    /* the smallest number that did not; grid + 1: none did not */
+	uint64_t over;    /* the smallest number that did not; grid + 1: all met it */
 	unsigned tries;
 };
 
@@ -47,7 +47,7 @@ uint64_t slices_count(uint64_t grid, uint64_t blocks);
 
 /*
  * Which way of launching has that place in that round: after BENCH_SLICES_WAYS rounds each has had
- * each place once, and has come once behind each other one.
+ * each place once, and has followed each other way once.
  */
 enum bench_slices_way slices_way_in(uint32_t round, uint32_t place);
 
@@ -70,13 +70,13 @@ double slices_ratio(const struct slices_row *row, enum bench_slices_way way);
 struct slices_mean {
 	size_t rows;
 	double in_stream, with_check; /* geometric means of the ratios */
-	double worst;                 /* with_check at most */
-	const char *kernel;           /* whose it is */
+	double worst;                 /* the largest with_check */
+	const char *kernel;           /* the kernel that has it */
 };
 struct slices_mean slices_mean(const struct slices_row *rows, size_t count, double target_ns);
 
-/* The median length of the slices of a launch in `samples`, ns. The last one, which has less blocks
- * where the grid is no multiple of a slice, counts only if it is alone. Sorts them. */
+/* The median length of the slices of a launch in `samples`, ns. The last one, which has fewer
+ * blocks where the grid is no multiple of a slice, counts only if it is alone. Sorts them. */
 double slices_median(double *took, size_t samples, const struct slices_row *row);
 
 #endif
