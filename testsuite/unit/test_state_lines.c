@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lines of the state file, and what /proc says of processes. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -242,8 +243,9 @@ static int has_state(pid_t pid, int stopped)
 static void test_wakes_and_stops_again(void **unused)
 {
 	char root[] = "/tmp/gscgroup.XXXXXX";
-	struct gs_how_stopped how;
+	struct gs_woken w, reused;
 	struct gs_error err;
+	struct gs_proc proc;
 	pid_t child = fork();
 
 	(void)unused;
@@ -251,21 +253,36 @@ static void test_wakes_and_stops_again(void **unused)
 		for (;;)
 			pause();
 	assert_non_null(mkdtemp(root));
-	assert_int_equal(gs_wake(child, 5, root, &how, &err), 0);
-	gs_stop_again(child, root, &how);
+	assert_int_equal(gs_proc_read(child, &proc), 0);
+	w = (struct gs_woken) { .pid = child, .start = proc.start };
+	gs_wake_inspect(child, 5, root, &w.how);
+	assert_int_equal(gs_wake(&w, root, &err), 0);
+	gs_stop_again(&w, root);
 	usleep(20000);
 	assert_false(gs_proc_stopped_by_signal(child)); /* as it was */
 	kill(child, SIGSTOP);
 	assert_true(has_state(child, 1));
-	assert_int_equal(gs_wake(child, 5, root, &how, &err), 0);
+	gs_wake_inspect(child, 5, root, &w.how);
+	assert_int_equal(gs_wake(&w, root, &err), 0);
 	assert_true(has_state(child, 0));
-	gs_stop_again(0, root, &how); /* nobody */
-	gs_stop_again(child, root, &how);
+	/* Its number was another process's before. */
+	reused = w;
+	reused.start--;
+	gs_stop_again(&reused, root);
+	usleep(20000);
+	assert_false(gs_proc_stopped_by_signal(child));
+	gs_stop_again(&w, root);
 	assert_true(has_state(child, 1));
-	gs_wake_again(child, root, &how);
+	gs_wake_again(&reused, root);
+	assert_int_equal(gs_wake(&reused, root, &err), 0);
+	usleep(20000);
+	assert_true(gs_proc_stopped_by_signal(child));
+	gs_wake_again(&w, root);
 	assert_true(has_state(child, 0));
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
+	assert_int_equal(gs_proc_signal(child, w.start, SIGSTOP), -1);
+	assert_int_equal(errno, ESRCH);
 	rmdir(root);
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef SO_PEERPIDFD /* glibc 2.39 and older have no name for it */
@@ -152,4 +153,21 @@ int gs_proc_alive(pid_t pid, uint64_t start)
 	struct gs_proc now;
 
 	return gs_proc_read(pid, &now) == 0 && now.start == start;
+}
+
+int gs_proc_signal(pid_t pid, uint64_t start, int sig)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0), rc = -1, saved = ESRCH;
+
+	if (fd < 0)
+		return -1;
+	/* The descriptor stays with one process: if that is the right one now, it is so when the
+	 * signal is sent. */
+	if (gs_proc_alive(pid, start)) {
+		rc = (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+		saved = errno;
+	}
+	close(fd);
+	errno = saved;
+	return rc;
 }

@@ -32,6 +32,10 @@ int gs_proc_read_connected(int sock, pid_t pid, struct gs_proc *proc);
 /* Returns 1 while the process with that number is the one that started then. */
 int gs_proc_alive(pid_t pid, uint64_t start);
 
+/* Sends the signal to the process that started then, and never to a later one with its number.
+ * Returns 0; -1 with errno, ESRCH if that process has ended. Linux before 5.3 cannot (ENOSYS). */
+int gs_proc_signal(pid_t pid, uint64_t start, int sig);
+
 /*
  * Returns 1 if the process is stopped: it got SIGSTOP, or its control group is frozen (`scontrol
  * suspend` does one of them). `root` is where the control groups are mounted, normally

@@ -80,8 +80,7 @@ void gs_wake_find(char *text, uint32_t job_id, const char *root, char *file, siz
 	}
 }
 
-int gs_wake(pid_t pid, uint32_t job_id, const char *root, struct gs_how_stopped *how,
-	    struct gs_error *err)
+void gs_wake_inspect(pid_t pid, uint32_t job_id, const char *root, struct gs_how_stopped *how)
 {
 	char text[GS_STEP_CGROUP_TEXT_MAX];
 
@@ -89,28 +88,34 @@ int gs_wake(pid_t pid, uint32_t job_id, const char *root, struct gs_how_stopped 
 	how->by_signal = gs_proc_stopped_by_signal(pid);
 	if (gs_step_cgroup_read("/proc", pid, text, sizeof(text)) == 0)
 		gs_wake_find(text, job_id, root, how->frozen, sizeof(how->frozen));
-	if (*how->frozen && tell(root, how->frozen, 0) < 0)
-		return gs_fail_errno(err, "cannot write %s", how->frozen);
-	if (how->by_signal && kill(pid, SIGCONT) < 0 && errno != ESRCH) {
-		gs_fail_errno(err, "cannot wake process %d", (int)pid);
-		gs_stop_again(pid, root, how);
+}
+
+int gs_wake(const struct gs_woken *w, const char *root, struct gs_error *err)
+{
+	if (*w->how.frozen && tell(root, w->how.frozen, 0) < 0)
+		return gs_fail_errno(err, "cannot write %s", w->how.frozen);
+	if (w->how.by_signal && gs_proc_signal(w->pid, w->start, SIGCONT) < 0 && errno != ESRCH) {
+		gs_fail_errno(err, "cannot wake process %d", (int)w->pid);
+		gs_stop_again(w, root);
 		return -1;
 	}
 	return 0;
 }
 
-void gs_stop_again(pid_t pid, const char *root, const struct gs_how_stopped *how)
+void gs_stop_again(const struct gs_woken *w, const char *root)
 {
-	if (how->by_signal && pid > 0)
-		kill(pid, SIGSTOP);
-	if (*how->frozen && tell(root, how->frozen, 1) < 0 && errno != ENOENT && errno != ENODEV)
-		gs_log(GS_LOG_ERROR, "cannot write %s: %s", how->frozen, strerror(errno));
+	if (w->how.by_signal)
+		gs_proc_signal(w->pid, w->start, SIGSTOP);
+	if (*w->how.frozen && tell(root, w->how.frozen, 1) < 0 && errno != ENOENT &&
+	    errno != ENODEV)
+		gs_log(GS_LOG_ERROR, "cannot write %s: %s", w->how.frozen, strerror(errno));
 }
 
-void gs_wake_again(pid_t pid, const char *root, const struct gs_how_stopped *how)
+void gs_wake_again(const struct gs_woken *w, const char *root)
 {
-	if (*how->frozen && tell(root, how->frozen, 0) < 0 && errno != ENOENT && errno != ENODEV)
-		gs_log(GS_LOG_ERROR, "cannot write %s: %s", how->frozen, strerror(errno));
-	if (how->by_signal && pid > 0)
-		kill(pid, SIGCONT);
+	if (*w->how.frozen && tell(root, w->how.frozen, 0) < 0 && errno != ENOENT &&
+	    errno != ENODEV)
+		gs_log(GS_LOG_ERROR, "cannot write %s: %s", w->how.frozen, strerror(errno));
+	if (w->how.by_signal)
+		gs_proc_signal(w->pid, w->start, SIGCONT);
 }

@@ -24,12 +24,6 @@
 
 enum phase { WATCHED, MOVING, ASLEEP };
 
-struct awake {
-	pid_t pid;
-	uint64_t start; /* start time of that process (proc.h) */
-	struct gs_how_stopped how;
-};
-
 struct gs_noticed {
 	enum phase phase;
 	uint32_t inquiry;  /* the ticket of what slurmctld has not answered yet; 0: nothing */
@@ -38,7 +32,7 @@ struct gs_noticed {
 	uint64_t again_ns; /* do not ask before this time, ns */
 	uint64_t pause_ns; /* from the last question until then */
 	size_t n;
-	struct awake *awake;
+	struct gs_woken *awake;
 };
 
 static gs_noticed_inquire *inquire_of_slurmctld;
@@ -109,7 +103,7 @@ static void inquire(struct gs_daemon *d, const struct gs_step *s, uint64_t now)
 static int wake(struct gs_noticed *n, uint32_t job_id, pid_t pid, uint64_t start,
 		struct gs_error *err)
 {
-	struct awake *a, *grown;
+	struct gs_woken *a, *grown;
 
 	for (size_t i = 0; i < n->n; i++)
 		if (n->awake[i].pid == pid && n->awake[i].start == start)
@@ -123,7 +117,8 @@ static int wake(struct gs_noticed *n, uint32_t job_id, pid_t pid, uint64_t start
 	a->start = start;
 	if (!gs_proc_alive(pid, start))
 		return 0;
-	if (gs_wake(pid, job_id, GS_CGROUP_ROOT, &a->how, err) < 0)
+	gs_wake_inspect(pid, job_id, GS_CGROUP_ROOT, &a->how);
+	if (gs_wake(a, GS_CGROUP_ROOT, err) < 0)
 		return -1;
 	n->n++;
 	return 0;
@@ -152,16 +147,19 @@ static void keep_awake(const struct gs_alloc *a, uint32_t job_id)
 {
 	struct gs_noticed *n = a->noticed;
 	const struct gs_away_process *p;
-	struct gs_how_stopped how;
+	struct gs_woken now;
 	struct gs_error err;
 
-	for (struct awake *w = n->awake; w < n->awake + n->n; w++) {
-		if (!gs_proc_alive(w->pid, w->start) || !gs_proc_stopped(w->pid, GS_CGROUP_ROOT) ||
-		    gs_wake(w->pid, job_id, GS_CGROUP_ROOT, &how, &err) < 0)
+	for (struct gs_woken *w = n->awake; w < n->awake + n->n; w++) {
+		now = *w;
+		if (!gs_proc_alive(w->pid, w->start) || !gs_proc_stopped(w->pid, GS_CGROUP_ROOT))
 			continue;
-		w->how.by_signal |= how.by_signal;
-		if (*how.frozen)
-			memcpy(w->how.frozen, how.frozen, sizeof(how.frozen));
+		gs_wake_inspect(w->pid, job_id, GS_CGROUP_ROOT, &now.how);
+		if (gs_wake(&now, GS_CGROUP_ROOT, &err) < 0)
+			continue;
+		w->how.by_signal |= now.how.by_signal;
+		if (*now.how.frozen)
+			memcpy(w->how.frozen, now.how.frozen, sizeof(now.how.frozen));
 	}
 	if (a->away)
 		LIST_FOREACH (p, &a->away->processes, link)
@@ -169,10 +167,10 @@ static void keep_awake(const struct gs_alloc *a, uint32_t job_id)
 }
 
 static void all(const struct gs_noticed *n,
-		void (*what)(pid_t pid, const char *root, const struct gs_how_stopped *how))
+		void (*what)(const struct gs_woken *w, const char *root))
 {
-	for (const struct awake *w = n->awake; w < n->awake + n->n; w++)
-		what(gs_proc_alive(w->pid, w->start) ? w->pid : 0, GS_CGROUP_ROOT, &w->how);
+	for (const struct gs_woken *w = n->awake; w < n->awake + n->n; w++)
+		what(w, GS_CGROUP_ROOT);
 }
 
 void gs_noticed_forget(struct gs_alloc *a)
