@@ -55,14 +55,15 @@ FILE *gs_own_file_begin(const char *path)
 	return NULL;
 }
 
-void gs_own_file_end(FILE *f, const char *path, int bad)
+int gs_own_file_end(FILE *f, const char *path, int bad)
 {
 	char fresh[PATH_ROOM];
 
 	fresh_path(path, fresh);
 	bad |= fclose(f) != 0;
-	if (bad || rename(fresh, path) < 0) {
-		gs_log(GS_LOG_ERROR, "cannot write %s: %s", path, strerror(errno));
-		unlink(fresh);
-	}
+	if (!bad && rename(fresh, path) == 0)
+		return 0;
+	gs_log(GS_LOG_ERROR, "cannot write %s: %s", path, strerror(errno));
+	unlink(fresh);
+	return -1;
 }

@@ -11,8 +11,8 @@
 FILE *gs_own_file_open(const char *path);
 
 /* Opens a new file to replace `path` (NULL: the log says why); gs_own_file_end() closes it and puts
- * it in place, unless `bad`. */
+ * it in place, unless `bad`. Returns 0; -1: the old file is there still, and the log says why. */
 FILE *gs_own_file_begin(const char *path);
-void gs_own_file_end(FILE *file, const char *path, int bad);
+int gs_own_file_end(FILE *file, const char *path, int bad);
 
 #endif

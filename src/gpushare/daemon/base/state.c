@@ -80,7 +80,7 @@ static int write_all(struct gs_daemon *d, FILE *f)
 	return ferror(f) ? -1 : 0;
 }
 
-void gs_state_save(struct gs_daemon *d)
+int gs_state_save(struct gs_daemon *d)
 {
 	char path[PATH_ROOM];
 	FILE *f;
@@ -91,11 +91,10 @@ void gs_state_save(struct gs_daemon *d)
 	state_path(d, path, sizeof(path));
 	if (!d->next_local && !any_to_keep(d)) {
 		unlink(path);
-		return;
+		return 0;
 	}
 	f = gs_own_file_begin(path);
-	if (f)
-		gs_own_file_end(f, path, write_all(d, f));
+	return f ? gs_own_file_end(f, path, write_all(d, f)) : -1;
 }
 
 /* Returns 1 if the line was read. */

@@ -32,9 +32,10 @@ struct gs_state_part {
  * The caller keeps *part. */
 void gs_state_register(const struct gs_state_part *part);
 
-/* Writes the file; a failure is logged and the daemon continues. Writes no file if there is nothing
- * to write and there has never been a local job. */
-void gs_state_save(struct gs_daemon *d);
+/* Writes the file, but none if there is nothing to write and there has never been a local job.
+ * Returns 0; -1: that has failed, which is logged, and the file is as it was. Most callers go on
+ * all the same. */
+int gs_state_save(struct gs_daemon *d);
 
 /* Registers what the file contains. Invalid lines, and steps whose registrant is gone, are dropped
  * with a line in the log; a file with something that cannot be read is kept as
