@@ -77,11 +77,84 @@ restart_daemon() {
 slow_moves() { echo "$1" >"$D/out/late"; }
 cat >"$TMP/slow_mem" <<-END
 	#!/bin/sh
-	[ "\$1" != checkpoint ] || sleep "\$(cat "\$LATE")"
+	[ "\$1" != checkpoint ] || { late=\$(cat "\$LATE"); : >"\$LATE.begun"; sleep "\$late"; }
 	exec "$BUILD/gpushare-mem" "\$@"
 END
 chmod 755 "$TMP/slow_mem"
 moves() { grep -cE "job $1\.batch: is suspended: its memory goes to the host" "$LOG"; }
+# awake JOB SECONDS: suspends it with moves that begin so many seconds late, and waits until its programs have been woken for the move.
+awake() {
+	slow_moves "$2"
+	rm -f "$D/out/late.begun"
+	t 10 scontrol suspend "$1"
+	until_true 10 test -e "$D/out/late.begun" && slow_moves 0 && written && until_true 5 none_stopped "$1"
+}
+# beyond_stop JOB: Slurm stops the programs once more after two seconds, and gpushared wakes them again.
+beyond_stop() { sleep 3 && until_true 5 none_stopped "$1"; }
+written() { grep -q '^woken ' "$D/run/gpushared.sock.state"; }
+not_written() { ! written; }
+kill_daemon() {
+	local pid
+	pid=$(cat "$D/run/gpushared.pid")
+	kill -9 "$pid" && until_true 10 has_ended "$pid"
+}
+new_daemon() { t 20 gpushared --config "$D/etc/gpushare.conf"; }
+# For a second, in which what stops or wakes a process wrongly does so. Of a job that is resumed at once slurmd stops the processes for a
+# moment, two seconds after the suspension.
+stay() { local i; for i in 1 2 3 4 5; do "$@" || return 1; sleep 0.2; done; }
+back() { none_stopped "$1" && row_says "$1" used_mb '^[5-9][0-9]' && row_says "$1" state admitted; }
+
+# gpushared dies while it has woken a suspended job's programs.
+killed() {
+	local low pid state=$D/run/gpushared.sock.state
+	low=$(keeps 100 died 40 10)
+	check "two processes of a job have memory" has_it died 2
+	check "they are awake while their memory moves" awake "$low" 4.5
+	check "beyond Slurm's own second stop" beyond_stop "$low"
+	check "gpushared is killed" kill_daemon
+	check "nobody stops them" stay none_stopped "$low"
+	check "a new gpushared starts, and is killed before it could" new_daemon
+	check "at once" kill_daemon
+	check "that has lost nothing" written
+	check "the next one" new_daemon
+	check "stops them again" until_true 20 all_stopped "$low"
+	check "for good" until_true 10 not_written
+	check "they stay so" stay all_stopped "$low"
+	check "scontrol resume" t 10 scontrol resume "$low"
+	check "they go on with their memory" until_true 20 back "$low"
+	check "for more than a moment, in which gpushared sees that" until_true 20 stay back "$low"
+
+	check "awake again" awake "$low" 1.5
+	check "gpushared is killed" kill_daemon
+	check "the job is resumed meanwhile" t 10 scontrol resume "$low"
+	check "a new gpushared" new_daemon
+	check "knows that it is not to be stopped" until_true 20 not_written
+	check "it runs on" stay none_stopped "$low"
+	check "with its memory" until_true 20 back "$low"
+
+	check "awake again" awake "$low" 4.5
+	check "beyond Slurm's own second stop" beyond_stop "$low"
+	check "the job is resumed" t 10 scontrol resume "$low"
+	sleep 0.5 # slurmd has sent its SIGCONT, and sends no other
+	pid=$(cat "$D/run/slurmctld.pid")
+	kill -STOP "$pid" # gpushared cannot know it
+	check "its programs are stopped again" until_true 20 all_stopped "$low"
+	check "gpushared is killed before it can ask" kill_daemon
+	kill -CONT "$pid"
+	check "a new gpushared" new_daemon
+	check "lets them go on" until_true 20 back "$low"
+	check "and forgets it" not_written
+
+	check "gpushared cannot write its state" mkdir "$state.new"
+	t 10 scontrol suspend "$low"
+	check "so it wakes nobody" until_true 10 grep -qE "job $low\.batch: is suspended and keeps its memory: the state file" "$LOG"
+	check "they are stopped" until_true 10 all_stopped "$low"
+	rmdir "$state.new"
+	check "scontrol resume" t 10 scontrol resume "$low"
+	go died
+	check "the job completes" reaches "$low" COMPLETED 30
+	check "with its memory as it was" out_has "$low" ' 0 words wrong'
+}
 
 suspensions() { # NAME VARIABLE=VALUE...: the cluster's
 	local low other job pid
@@ -174,6 +247,8 @@ sys.exit(not any(r["active_ms"] > 50 for r in json.load(sys.stdin) if str(r["job
 	go user
 	check "and completes" reaches "$low" COMPLETED 30
 	check "with its memory as it was" out_has "$low" ' 0 words wrong'
+
+	killed
 
 	low=$(keeps 100 dead 50)
 	check "a job that is to be cancelled has its memory" has_it dead

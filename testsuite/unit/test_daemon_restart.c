@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 
 #include "common/clock.h"
 #include "config.h"
+#include "gpushare/daemon/base/proc.h"
 #include "live_util.h"
 
 static void test_restart_drops_the_dead(void **state)
@@ -196,6 +198,50 @@ static void test_a_boot_ends_all_steps(void **state)
 	close(own);
 }
 
+/* A daemon that finds that line of a process which is stopped: is it stopped still? */
+static int stays_stopped(struct live *l, pid_t pid, const char *boot, const char *line)
+{
+	char text[512];
+
+	kill(pid, SIGSTOP);
+	for (int i = 0; i < 5000 && !gs_proc_stopped_by_signal(pid); i++)
+		usleep(1000);
+	snprintf(text, sizeof(text), "gpushare state 2 4026531850 boot %s\n%s", boot, line);
+	restart_with(l, text);
+	usleep(20000);
+	return gs_proc_stopped_by_signal(pid);
+}
+
+/* A process that a daemon had woken, or stopped again without being sure, while its step is gone:
+ * it runs on. Nobody is signalled because of a line of another boot, of a process that has ended,
+ * or a part of a line. */
+static void test_woken_process(void **state)
+{
+	struct live *l = *state;
+	char line[128], late[128];
+	struct gs_proc proc;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(gs_proc_read(pid, &proc), 0);
+	snprintf(line, sizeof(line), "woken 5 0 %d %" PRIu64 " 1 -\n", (int)pid, proc.start);
+	snprintf(late, sizeof(late), "woken 5 0 %d %" PRIu64 " 1 -\n", (int)pid, proc.start + 1);
+	assert_true(stays_stopped(l, pid, "0-1", line));
+	assert_true(stays_stopped(l, pid, "-", late));
+	assert_int_equal(live_logged(l, "set aside"), 0);
+	line[strlen(line) - 3] = '\0';
+	assert_true(stays_stopped(l, pid, "-", line));
+	assert_int_equal(live_logged(l, "set aside"), 1);
+	assert_int_equal(live_logged(l, "goes on, though its job may be suspended"), 0);
+	snprintf(line, sizeof(line), "woken 5 0 %d %" PRIu64 " 1 -\n", (int)pid, proc.start);
+	assert_false(stays_stopped(l, pid, "-", line));
+	assert_int_equal(live_logged(l, "goes on, though its job may be suspended"), 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 static void test_local_ids_go_round(void **state)
 {
 	struct live *l = *state;
@@ -254,7 +300,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		LIVE(test_restart_drops_the_dead),  LIVE(test_local_ids_go_on),
 		LIVE(test_local_ids_go_round),      LIVE(test_folder_as_state),
-		LIVE(test_a_boot_ends_all_steps),
+		LIVE(test_a_boot_ends_all_steps),   LIVE(test_woken_process),
 #ifdef HAVE_SQLITE
 		LIVE(test_history_knows_local_ids),
 #endif

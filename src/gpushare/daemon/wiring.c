@@ -86,6 +86,7 @@ void gs_wire(void)
 	gs_state_register(&gs_saved_usage_part);
 	gs_state_register(&gs_checkpoint_part);
 	gs_state_register(&gs_suspend_part);
+	gs_state_register(&gs_noticed_part);
 	gs_state_register(&gs_outlived_part);
 
 	gs_memory_set_relief(&relief);

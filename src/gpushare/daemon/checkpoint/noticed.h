@@ -10,6 +10,10 @@
  *	ASLEEP    they are stopped again as Slurm had stopped them. slurmctld is asked once more,
  *	          since it may have resumed the job while they were awake, and again when they go
  *	          on: the user may have woken them
+ *	FOUND     the state file says that an earlier daemon ended while they were awake, or before
+ *	          slurmctld was asked once more. It is asked now. If the job is suspended, MOVING
+ *	          and ASLEEP follow, without a second attempt to move what is on the GPU: the first
+ *	          one may be what the daemon died of. If not, they are woken
  */
 #ifndef GPUSHARE_DAEMON_NOTICED_H
 #define GPUSHARE_DAEMON_NOTICED_H
@@ -17,7 +21,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "gpushare/daemon/base/daemon.h"
+#include "gpushare/daemon/base/state.h"
 
 struct gs_alloc;
 
@@ -37,12 +41,15 @@ int gs_noticed_matters(const struct gs_daemon *d);
 int gs_noticed_is_moving(const struct gs_alloc *alloc);
 
 /* Its memory is about to leave: wakes its processes. Returns 0, also if nobody has noticed them; -1
- * with the reason: they cannot be woken. */
+ * with the reason: they cannot be woken, or the state file cannot say so. */
 int gs_noticed_wake(struct gs_daemon *d, struct gs_alloc *alloc, struct gs_error *err);
 
 /* The allocation is gone. */
 void gs_noticed_forget(struct gs_alloc *alloc);
 /* The daemon ends: stops again whatever is awake. */
 void gs_noticed_end(struct gs_daemon *d);
+
+/* Which processes are awake, for the state file. */
+extern const struct gs_state_part gs_noticed_part;
 
 #endif

@@ -159,7 +159,7 @@ static void inspect(struct gs_suspended *s)
 	all = gs_noticed_matters(s->d);
 	n = collect(s, all);
 	gs_unlock();
-	if (!n)
+	if (!n && !all)
 		return;
 	for (size_t i = 0; i < n; i++)
 		s->client[i].stopped = gs_proc_stopped(s->client[i].pid, GS_CGROUP_ROOT);
