@@ -98,6 +98,11 @@ kill_daemon() {
 	pid=$(cat "$D/run/gpushared.pid")
 	kill -9 "$pid" && until_true 10 has_ended "$pid"
 }
+end_daemon() {
+	local pid
+	pid=$(cat "$D/run/gpushared.pid")
+	kill "$pid" && until_true 10 has_ended "$pid"
+}
 new_daemon() { t 20 gpushared --config "$D/etc/gpushare.conf"; }
 # For a second, in which what stops or wakes a process wrongly does so. Of a job that is resumed at once slurmd stops the processes for a
 # moment, two seconds after the suspension.
@@ -144,6 +149,37 @@ killed() {
 	check "a new gpushared" new_daemon
 	check "lets them go on" until_true 20 back "$low"
 	check "and forgets it" not_written
+
+	check "awake again" awake "$low" 1.5
+	check "the job is resumed" t 10 scontrol resume "$low"
+	check "gpushared ends in order" end_daemon
+	check "the job runs on" stay none_stopped "$low"
+	check "a new gpushared" new_daemon
+	check "leaves it so" until_true 20 back "$low"
+	check "for more than a moment" until_true 20 stay back "$low"
+
+	check "awake again" awake "$low" 1.5
+	check "gpushared ends in order" end_daemon
+	check "the job is stopped again" stay all_stopped "$low"
+	check "a new gpushared" new_daemon
+	check "finishes that" until_true 20 not_written
+	check "and leaves it stopped" stay all_stopped "$low"
+	check "scontrol resume" t 10 scontrol resume "$low"
+	check "it goes on with its memory" until_true 20 back "$low"
+	check "for more than a moment" until_true 20 stay back "$low"
+
+	check "awake again" awake "$low" 1.5
+	kill -STOP "$pid"
+	check "gpushared ends in order, and Slurm does not say whether the job is suspended" end_daemon
+	check "so it runs on" stay none_stopped "$low"
+	check "and is left to the next gpushared" written
+	kill -CONT "$pid"
+	check "which begins" new_daemon
+	check "and stops it again" until_true 20 all_stopped "$low"
+	check "for good" until_true 10 not_written
+	check "scontrol resume" t 10 scontrol resume "$low"
+	check "it goes on with its memory" until_true 20 back "$low"
+	check "for more than a moment" until_true 20 stay back "$low"
 
 	check "gpushared cannot write its state" mkdir "$state.new"
 	t 10 scontrol suspend "$low"

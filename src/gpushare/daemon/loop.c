@@ -28,6 +28,7 @@
 #include "gpushare/daemon/report/job_map.h"
 #include "gpushare/daemon/report/metrics_file.h"
 #include "gpushare/daemon/checkpoint/checkpointer.h"
+#include "gpushare/daemon/checkpoint/noticed.h"
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/base/connection.h"
@@ -42,10 +43,12 @@
 
 /* How soon a step is ended whose registrant was killed. */
 #define SWEEP_NS (250 * GS_NS_PER_MS)
+/* How long the end waits for what slurmctld says of jobs whose memory was just moving. */
+#define LEAVE_NS (2 * GS_NS_PER_S)
 
 struct gs_loop {
 	const char *config_path;
-	int stop;           /* the loop must end */
+	uint64_t stop_ns;   /* since when the loop must end, ns; 0: it must not */
 	struct event *news; /* from the arbiters: a client must be disconnected, or is overdue */
 	int news_fd;
 	struct event *sweep;   /* ends steps whose registrant is gone */
@@ -245,7 +248,8 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 		return;
 	}
 	gs_log(GS_LOG_INFO, "signal %d: stopping", (int)sig);
-	d->loop->stop = 1;
+	if (!d->loop->stop_ns)
+		d->loop->stop_ns = gs_clock_ns();
 }
 
 static struct event_base *precise_base(void)
@@ -313,6 +317,13 @@ int gs_loop_init(struct gs_daemon *d, const char *config_path, struct gs_error *
 	return 0;
 }
 
+static int is_over(struct gs_daemon *d)
+{
+	uint64_t since = d->loop->stop_ns;
+
+	return since && (gs_noticed_leave(d) == 0 || gs_clock_ns() - since > LEAVE_NS);
+}
+
 void gs_loop_run(struct gs_daemon *d)
 {
 	struct gs_error err;
@@ -321,7 +332,7 @@ void gs_loop_run(struct gs_daemon *d)
 
 	if (!suspended)
 		gs_log(GS_LOG_ERROR, "%s: a job that is suspended keeps the GPU", err.text);
-	while (!d->loop->stop && rc == 0) {
+	while (!is_over(d) && rc == 0) {
 		gs_unlock();
 		rc = event_base_loop(d->base, EVLOOP_ONCE);
 		gs_lock();

@@ -91,21 +91,12 @@ void gs_noticed_forget(struct gs_alloc *a)
 	a->noticed = NULL;
 }
 
-void gs_noticed_end(struct gs_daemon *d)
-{
-	const struct gs_step *s;
-
-	TAILQ_FOREACH (s, &d->steps, link)
-		if (gs_noticed_is_moving(s->alloc))
-			gs_woken_all(&s->alloc->noticed->awake, gs_stop_again);
-}
-
 /* ---- what becomes of an allocation --------------------------------------- */
 
 /* The job has been resumed. Returns 1 if its memory may return. */
 static int resumed(struct gs_daemon *d, struct gs_alloc *a)
 {
-	int was = a->suspended, written = gs_noticed_is_written(a->noticed);
+	int was = a->suspended, written = gs_noticed_is_written(a);
 
 	gs_woken_all(&a->noticed->awake, gs_wake_again);
 	a->suspended = 0;
@@ -274,4 +265,45 @@ void gs_noticed_answer(struct gs_daemon *d, uint32_t ticket, enum gs_is_suspende
 			moves |= answered(d, s->alloc, answer);
 	if (moves)
 		gs_memory_step(d);
+}
+
+/* ---- the daemon's end ---------------------------------------------------- */
+
+/* Has slurmctld not said yet that its processes are rightly stopped again? */
+static int is_unsure(const struct gs_daemon *d, const struct gs_step *s)
+{
+	const struct gs_noticed *n = s->alloc->noticed;
+
+	return n && n->phase == ASLEEP && !n->confirmed && n->awake.n && gs_away_is_first(d, s);
+}
+
+int gs_noticed_leave(struct gs_daemon *d)
+{
+	const struct gs_step *s;
+	int waiting = 0;
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		if (gs_noticed_is_moving(s->alloc))
+			fall_asleep(d, s->alloc);
+		if (!is_unsure(d, s))
+			continue;
+		inquire(d, s, gs_clock_ns());
+		waiting++;
+	}
+	return waiting;
+}
+
+void gs_noticed_end(struct gs_daemon *d)
+{
+	const struct gs_step *s;
+	char name[32];
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		if (!is_unsure(d, s))
+			continue;
+		gs_log(GS_LOG_WARN,
+		       "%s: goes on, though it may be suspended, until the next gpushared knows",
+		       gs_checkpoint_name(d, s->alloc, name, sizeof(name)));
+		gs_woken_all(&s->alloc->noticed->awake, gs_wake_again);
+	}
 }

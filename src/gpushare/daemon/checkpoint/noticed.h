@@ -46,7 +46,10 @@ int gs_noticed_wake(struct gs_daemon *d, struct gs_alloc *alloc, struct gs_error
 
 /* The allocation is gone. */
 void gs_noticed_forget(struct gs_alloc *alloc);
-/* The daemon ends: stops again whatever is awake. */
+/* The daemon is to end: stops again whatever is awake, and asks slurmctld whether that is right.
+ * Returns how many allocations wait for the answer; call it again then, for some seconds. */
+int gs_noticed_leave(struct gs_daemon *d);
+/* The daemon ends: what still waits goes on, and is left to the next daemon. */
 void gs_noticed_end(struct gs_daemon *d);
 
 /* Which processes are awake, for the state file. */

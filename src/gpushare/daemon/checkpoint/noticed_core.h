@@ -24,8 +24,8 @@ struct gs_noticed {
 	int unwritten; /* the state file does not have all of that list yet */
 };
 
-/* Must the next daemon know which processes are awake, or were until a moment ago? */
-int gs_noticed_is_written(const struct gs_noticed *noticed);
+/* Must the next daemon know which of its processes are awake, or were until a moment ago? */
+int gs_noticed_is_written(const struct gs_alloc *alloc);
 /* Brings the state file up to date with the list. Returns 0; -1 with the reason. */
 int gs_noticed_write_down(struct gs_daemon *d, struct gs_noticed *noticed, struct gs_error *err);
 

@@ -17,9 +17,19 @@
 #include "gpushare/daemon/checkpoint/noticed_core.h"
 #include "gpushare/daemon/gpu/commands.h"
 
-int gs_noticed_is_written(const struct gs_noticed *n)
+/* This daemon may have been told to end in the middle of a move. Then the next one has to wake them
+ * for the memory to come back. */
+static int is_half_done(const struct gs_alloc *a)
 {
-	return n->phase == FOUND || n->phase == MOVING || (n->phase == ASLEEP && !n->confirmed);
+	return a->away && !a->away->released;
+}
+
+int gs_noticed_is_written(const struct gs_alloc *a)
+{
+	const struct gs_noticed *n = a->noticed;
+
+	return n->phase == FOUND || n->phase == MOVING ||
+	       (n->phase == ASLEEP && (!n->confirmed || is_half_done(a)));
 }
 
 static int note(struct gs_noticed *n, uint32_t job_id, pid_t pid, uint64_t start,
@@ -106,7 +116,7 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 	const struct gs_noticed *n = s->alloc->noticed;
 	char text[GS_STATE_LINE_MAX];
 
-	if (!n || !gs_noticed_is_written(n) || !gs_away_is_first(d, s))
+	if (!n || !gs_noticed_is_written(s->alloc) || !gs_away_is_first(d, s))
 		return;
 	for (size_t i = 0; i < n->awake.n; i++) {
 		struct gs_woken_line line = { s->info.job_id, s->info.step_id, n->awake.woken[i] };
