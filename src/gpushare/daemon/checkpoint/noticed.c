@@ -124,8 +124,8 @@ static void fall_asleep(struct gs_daemon *d, struct gs_alloc *a)
 	n->again_ns = n->pause_ns = 0;
 }
 
-/* An earlier daemon did not come to putting them back. */
-static void found(struct gs_daemon *d, const struct gs_step *s, uint64_t now)
+/* They may be stopped though the job has been resumed, so slurmctld has to say. */
+static void inquire_or_resume(struct gs_daemon *d, const struct gs_step *s, uint64_t now)
 {
 	struct gs_alloc *a = s->alloc;
 	char name[32];
@@ -158,7 +158,9 @@ static void asleep(struct gs_daemon *d, const struct gs_step *s, uint64_t now)
 {
 	struct gs_noticed *n = s->alloc->noticed;
 
-	if (!n->confirmed || !is_stopped(d, s->alloc))
+	if (!n->confirmed && n->awake.n)
+		inquire_or_resume(d, s, now);
+	else if (!n->confirmed || !is_stopped(d, s->alloc))
 		inquire(d, s, now);
 	else
 		n->again_ns = n->pause_ns = 0;
@@ -180,7 +182,7 @@ static void poll_alloc(struct gs_daemon *d, const struct gs_step *s, uint64_t no
 	if (a->noticed->phase == WATCHED)
 		watched(d, s, now);
 	else if (a->noticed->phase == FOUND)
-		found(d, s, now);
+		inquire_or_resume(d, s, now);
 	else if (a->noticed->phase == ASLEEP)
 		asleep(d, s, now);
 	else if (gs_suspend_settled(a))

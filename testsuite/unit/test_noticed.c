@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What becomes of a suspended job's processes where something fails meanwhile; slurmctld, the state
+ * file and the moves of memory are played. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/checkpoint/noticed.h"
+#include "gpushare/daemon/gpu/commands.h"
+#include "gpushare/daemon/memory/memory.h"
+
+#define JOB 5
+
+/* A job of two steps in one allocation, and a process of it. */
+static struct play {
+	struct gs_daemon d;
+	struct gs_config config;
+	struct gs_device device;
+	struct gs_alloc alloc;
+	struct gs_step step[2];
+	struct gs_connection conn;
+	uint32_t ticket; /* of the last question */
+	int full;        /* the state file cannot be written */
+} play;
+
+int gs_state_save(struct gs_daemon *d)
+{
+	(void)d;
+	return play.full ? -1 : 0;
+}
+
+void gs_memory_step(struct gs_daemon *d)
+{
+	(void)d;
+}
+
+void gs_memory_step_soon(struct gs_daemon *d)
+{
+	(void)d;
+}
+
+void gs_command_stopped(struct gs_arbiter *arbiter, struct gs_gpu_client *client, int stopped)
+{
+	(void)arbiter;
+	(void)client;
+	(void)stopped;
+}
+
+static uint32_t inquire(struct gs_daemon *d, uint32_t job_id)
+{
+	assert_int_equal(job_id, JOB);
+	return d->slurm ? ++play.ticket : 0;
+}
+
+static int begin(void **unused)
+{
+	struct gs_connection *conn = &play.conn;
+	struct gs_proc proc;
+
+	(void)unused;
+	memset(&play, 0, sizeof(play));
+	play.config.suspend_memory = 1;
+	play.alloc.device = &play.device;
+	play.alloc.admitted = 1;
+	play.d.config = &play.config;
+	play.d.slurm = (void *)&play;
+	LIST_INIT(&play.d.conns);
+	TAILQ_INIT(&play.d.steps);
+	for (uint32_t i = 0; i < 2; i++) {
+		play.step[i].info.job_id = JOB;
+		play.step[i].info.step_id = i;
+		play.step[i].alloc = &play.alloc;
+		TAILQ_INSERT_TAIL(&play.d.steps, &play.step[i], link);
+	}
+	conn->pid = fork();
+	if (conn->pid == 0)
+		for (;;)
+			pause();
+	assert_int_equal(gs_proc_read(conn->pid, &proc), 0);
+	conn->start = proc.start;
+	conn->d = &play.d;
+	conn->step = &play.step[1];
+	conn->device = &play.device;
+	conn->client = (void *)&play;
+	LIST_INSERT_HEAD(&play.d.conns, conn, link);
+	gs_noticed_set_inquire(inquire);
+	return 0;
+}
+
+static int end(void **unused)
+{
+	(void)unused;
+	gs_noticed_forget(&play.alloc);
+	kill(play.conn.pid, SIGKILL);
+	waitpid(play.conn.pid, NULL, 0);
+	return 0;
+}
+
+static int becomes(int stopped)
+{
+	for (int i = 0; i < 5000; i++) {
+		if (gs_proc_stopped_by_signal(play.conn.pid) == stopped)
+			return 1;
+		usleep(1000);
+	}
+	return 0;
+}
+
+static void stop(void)
+{
+	kill(play.conn.pid, SIGSTOP);
+	assert_true(becomes(1));
+}
+
+/* What the thread of suspended.c does, again and again, until a question is out. */
+static void look_until_asked(void)
+{
+	uint32_t before = play.ticket;
+
+	for (int i = 0; i < 5000 && play.ticket == before; i++) {
+		gs_noticed_step(&play.d);
+		usleep(1000);
+	}
+	assert_true(play.ticket > before);
+}
+
+static void answer(enum gs_is_suspended is)
+{
+	look_until_asked();
+	gs_noticed_answer(&play.d, play.ticket, is);
+}
+
+/* Slurm suspends the job, and its processes are awake for the move. */
+static void wake_for_move(void)
+{
+	struct gs_error err;
+
+	stop();
+	play.conn.registration.stopped = 1;
+	answer(GS_IS_SUSPENDED);
+	assert_true(gs_noticed_is_moving(&play.alloc));
+	assert_int_equal(gs_noticed_wake(&play.d, &play.alloc, &err), 0);
+	assert_true(becomes(0));
+}
+
+/* Its memory has to stay. */
+static void end_move(void)
+{
+	play.alloc.suspended = 0;
+	gs_noticed_step(&play.d);
+	assert_false(gs_noticed_is_moving(&play.alloc));
+}
+
+static void it_is_stopped_again(void **unused)
+{
+	(void)unused;
+	wake_for_move();
+	end_move();
+	assert_true(becomes(1));
+	answer(GS_IS_SUSPENDED);
+	assert_true(becomes(1));
+}
+
+/* ReportToSlurm goes off before slurmctld is asked once more: Slurm may have resumed the job. */
+static void it_goes_on_if_nobody_can_be_asked(void **unused)
+{
+	(void)unused;
+	wake_for_move();
+	end_move();
+	assert_true(becomes(1));
+	play.d.slurm = NULL;
+	gs_noticed_step(&play.d);
+	assert_true(becomes(0));
+	assert_null(play.alloc.noticed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(it_is_stopped_again, begin, end),
+		cmocka_unit_test_setup_teardown(it_goes_on_if_nobody_can_be_asked, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
