@@ -19,6 +19,7 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/checkpoint/noticed.h"
+#include "gpushare/daemon/checkpoint/noticed_core.h"
 #include "gpushare/daemon/gpu/commands.h"
 #include "gpushare/daemon/memory/memory.h"
 
@@ -187,11 +188,32 @@ static void it_goes_on_if_nobody_can_be_asked(void **unused)
 	assert_null(play.alloc.noticed);
 }
 
+/* Slurm stops it once more, by its cgroup this time, and that cannot be written down. */
+static void it_is_stopped_once_the_file_can_be_written(void **unused)
+{
+	(void)unused;
+	wake_for_move();
+	play.alloc.noticed->unwritten = 1;
+	play.full = 1;
+	end_move();
+	assert_true(becomes(0));
+	answer(GS_IS_SUSPENDED);
+	assert_true(becomes(0));
+	play.full = 0;
+	answer(GS_IS_SUSPENDED);
+	assert_true(becomes(1));
+	answer(GS_IS_SUSPENDED);
+	assert_true(play.alloc.noticed->confirmed);
+	assert_true(becomes(1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_stopped_again, begin, end),
 		cmocka_unit_test_setup_teardown(it_goes_on_if_nobody_can_be_asked, begin, end),
+		cmocka_unit_test_setup_teardown(it_is_stopped_once_the_file_can_be_written, begin,
+						end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,7 +121,8 @@ static void fall_asleep(struct gs_daemon *d, struct gs_alloc *a)
 		       gs_checkpoint_name(d, a, name, sizeof(name)), err.text);
 	gs_woken_all(&n->awake, written ? gs_stop_again : gs_wake_again);
 	n->phase = ASLEEP;
-	n->again_ns = n->pause_ns = 0;
+	if (written) /* else it is tried again when slurmctld says that it is suspended still */
+		n->again_ns = n->pause_ns = 0;
 }
 
 /* They may be stopped though the job has been resumed, so slurmctld has to say. */
@@ -219,7 +220,9 @@ static int is_suspended(struct gs_daemon *d, struct gs_alloc *a)
 	struct gs_noticed *n = a->noticed;
 	char name[32];
 
-	if (n->phase == ASLEEP && !n->confirmed) {
+	if (n->phase == ASLEEP && n->unwritten) {
+		fall_asleep(d, a);
+	} else if (n->phase == ASLEEP && !n->confirmed) {
 		n->confirmed = 1;
 		gs_state_save(d); /* the next daemon need not know of them any more */
 	} else if (n->phase == FOUND) {
