@@ -2,6 +2,7 @@
 /* What becomes of a suspended job's processes where something fails meanwhile; slurmctld, the state
  * file and the moves of memory are played. */
 #define _GNU_SOURCE
+#include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -165,6 +166,15 @@ static void end_move(void)
 	assert_false(gs_noticed_is_moving(&play.alloc));
 }
 
+static void found(uint32_t step)
+{
+	char line[GS_STATE_LINE_MAX];
+
+	snprintf(line, sizeof(line), "woken %d %u %d %" PRIu64 " 1 -", JOB, step,
+		 (int)play.conn.pid, play.conn.start);
+	assert_int_equal(gs_noticed_part.parse(&play.d, line), 1);
+}
+
 static void it_is_stopped_again(void **unused)
 {
 	(void)unused;
@@ -207,6 +217,23 @@ static void it_is_stopped_once_the_file_can_be_written(void **unused)
 	assert_true(becomes(1));
 }
 
+/* The plugin asks for one more move while they are awake for the first one's end. */
+static void what_was_found_is_stopped_after_all(void **unused)
+{
+	struct gs_error err;
+
+	(void)unused;
+	found(0);
+	answer(GS_IS_SUSPENDED);
+	assert_true(gs_noticed_is_moving(&play.alloc));
+	play.alloc.suspended = 1;
+	play.full = 1;
+	assert_int_equal(gs_noticed_wake(&play.d, &play.alloc, &err), -1);
+	play.full = 0;
+	end_move();
+	assert_true(becomes(1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_goes_on_if_nobody_can_be_asked, begin, end),
 		cmocka_unit_test_setup_teardown(it_is_stopped_once_the_file_can_be_written, begin,
 						end),
+		cmocka_unit_test_setup_teardown(what_was_found_is_stopped_after_all, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

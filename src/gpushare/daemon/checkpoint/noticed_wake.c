@@ -70,12 +70,13 @@ int gs_noticed_wake(struct gs_daemon *d, struct gs_alloc *a, struct gs_error *er
 {
 	struct gs_noticed *n = a->noticed;
 	struct gs_connection *conn;
+	size_t before = n ? n->awake.n : 0; /* an earlier daemon's */
 
 	if (!gs_noticed_is_moving(a))
 		return 0;
 	if (note_clients(d, a, err) < 0 || gs_noticed_write_down(d, n, err) < 0) {
-		gs_woken_clear(&n->awake); /* none was woken, so none is to be stopped again */
-		n->unwritten = 0;
+		n->awake.n = before; /* no other was woken, so no other is to be stopped again */
+		n->unwritten = before && n->unwritten;
 		return -1;
 	}
 	for (size_t i = 0; i < n->awake.n; i++)
