@@ -234,6 +234,29 @@ static void what_was_found_is_stopped_after_all(void **unused)
 	assert_true(becomes(1));
 }
 
+/* The step that its line names was over as this daemon began; the job's other one is not. */
+static void another_step_stands_for_it(void **unused)
+{
+	char text[GS_STATE_LINE_MAX] = "";
+	FILE *f = tmpfile();
+
+	(void)unused;
+	assert_non_null(f);
+	wake_for_move();
+	assert_int_equal(gs_noticed_part.print_rest(&play.d, f), 1);
+	rewind(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+	gs_noticed_forget(&play.alloc);
+	TAILQ_REMOVE(&play.d.steps, &play.step[0], link);
+	assert_int_equal(gs_noticed_part.parse(&play.d, text), 1);
+	play.alloc.suspended = 0;
+	answer(GS_IS_SUSPENDED);
+	end_move();
+	assert_true(becomes(1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +265,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(it_is_stopped_once_the_file_can_be_written, begin,
 						end),
 		cmocka_unit_test_setup_teardown(what_was_found_is_stopped_after_all, begin, end),
+		cmocka_unit_test_setup_teardown(another_step_stands_for_it, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

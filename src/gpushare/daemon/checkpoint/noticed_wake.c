@@ -112,21 +112,36 @@ void gs_noticed_keep_awake(struct gs_daemon *d, const struct gs_alloc *a, uint32
 
 /* ---- across a restart ---------------------------------------------------- */
 
-static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
+static int print_alloc(const struct gs_step *s, FILE *f)
 {
-	const struct gs_noticed *n = s->alloc->noticed;
+	const struct gs_woken_list *awake = &s->alloc->noticed->awake;
 	char text[GS_STATE_LINE_MAX];
+	int n = 0;
 
-	if (!n || !gs_noticed_is_written(s->alloc) || !gs_away_is_first(d, s))
-		return;
-	for (size_t i = 0; i < n->awake.n; i++) {
-		struct gs_woken_line line = { s->info.job_id, s->info.step_id, n->awake.woken[i] };
+	for (size_t i = 0; i < awake->n; i++) {
+		struct gs_woken_line line = { s->info.job_id, s->info.step_id, awake->woken[i] };
 
 		if (!line.woken.how.by_signal && !*line.woken.how.frozen)
 			continue; /* it was not stopped, so nothing is to be put back */
+		n++;
+		if (!f)
+			continue;
 		gs_woken_print(&line, text, sizeof(text));
 		fprintf(f, "%s\n", text);
 	}
+	return n;
+}
+
+/* Behind all steps: any other step of the job will do if this one is over by then. */
+static int print(const struct gs_daemon *d, FILE *f)
+{
+	const struct gs_step *s;
+	int n = 0;
+
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->alloc->noticed && gs_noticed_is_written(s->alloc) && gs_away_is_first(d, s))
+			n += print_alloc(s, f);
+	return n;
 }
 
 /* Nobody would ever be asked about the job: a process that runs on is better than one that is
@@ -140,6 +155,18 @@ static void forsake(const struct gs_woken_line *line)
 	gs_wake_again(&line->woken, GS_CGROUP_ROOT);
 }
 
+static struct gs_step *step_of(struct gs_daemon *d, const struct gs_woken_line *line)
+{
+	struct gs_step *s = gs_step_find(d, line->job_id, line->step_id);
+
+	if (s)
+		return s;
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->info.job_id == line->job_id)
+			break;
+	return s;
+}
+
 static int parse(struct gs_daemon *d, const char *text)
 {
 	struct gs_woken_line line;
@@ -148,9 +175,9 @@ static int parse(struct gs_daemon *d, const char *text)
 
 	if (gs_woken_parse(text, &line) < 0)
 		return 0;
-	/* The step's own line comes first, and is dropped if its slurmstepd is gone. So this is not
-	 * another one of a job that was requeued. */
-	s = gs_step_find(d, line.job_id, line.step_id);
+	/* The steps' own lines come first, and are dropped if their slurmstepd is gone. So this is
+	 * not another one of a job that was requeued. */
+	s = step_of(d, &line);
 	if (!s) {
 		forsake(&line);
 		return 1;
@@ -164,4 +191,4 @@ static int parse(struct gs_daemon *d, const char *text)
 	return 1;
 }
 
-const struct gs_state_part gs_noticed_part = { .print = print, .parse = parse };
+const struct gs_state_part gs_noticed_part = { .print_rest = print, .parse = parse };
