@@ -77,20 +77,21 @@ restart_daemon() {
 slow_moves() { echo "$1" >"$D/out/late"; }
 cat >"$TMP/slow_mem" <<-END
 	#!/bin/sh
-	[ "\$1" != checkpoint ] || { late=\$(cat "\$LATE"); : >"\$LATE.begun"; sleep "\$late"; }
+	[ "\$1" != checkpoint ] || { late=\$(cat "\$LATE"); : >"\$LATE.begun"; sleep "\$late"; while [ -e "\$LATE.hold" ]; do sleep 0.05; done; }
 	exec "$BUILD/gpushare-mem" "\$@"
 END
 chmod 755 "$TMP/slow_mem"
 moves() { grep -cE "job $1\.batch: is suspended: its memory goes to the host" "$LOG"; }
-# awake JOB SECONDS: suspends it with moves that begin so many seconds late, and waits until its programs have been woken for the move.
+# awake JOB: suspends it with a move that begins when it may (let_move), and waits until its programs have been woken for the move.
 awake() {
-	slow_moves "$2"
+	: >"$D/out/late.hold"
 	rm -f "$D/out/late.begun"
 	t 10 scontrol suspend "$1"
-	until_true 10 test -e "$D/out/late.begun" && slow_moves 0 && written && until_true 5 none_stopped "$1"
+	until_true 10 test -e "$D/out/late.begun" && written && until_true 5 none_stopped "$1"
 }
+let_move() { rm "$D/out/late.hold"; }
 # beyond_stop JOB: Slurm stops the programs once more after two seconds, and gpushared wakes them again.
-beyond_stop() { sleep 3 && until_true 5 none_stopped "$1"; }
+beyond_stop() { sleep 4 && until_true 5 none_stopped "$1"; }
 written() { grep -q '^woken ' "$D/run/gpushared.sock.state"; }
 not_written() { ! written; }
 kill_daemon() {
@@ -114,13 +115,17 @@ killed() {
 	local low pid state=$D/run/gpushared.sock.state
 	low=$(keeps 100 died 40 10)
 	check "two processes of a job have memory" has_it died 2
-	check "they are awake while their memory moves" awake "$low" 4.5
+	check "they are awake while their memory moves" awake "$low"
 	check "beyond Slurm's own second stop" beyond_stop "$low"
 	check "gpushared is killed" kill_daemon
 	check "nobody stops them" stay none_stopped "$low"
-	check "a new gpushared starts, and is killed before it could" new_daemon
-	check "at once" kill_daemon
+	pid=$(pid_in "$D/run/slurmctld.pid")
+	kill -STOP "$pid" # a new one cannot know what to do
+	check "a new gpushared starts" new_daemon
+	check "it is killed before it could stop them" kill_daemon
+	kill -CONT "$pid"
 	check "that has lost nothing" written
+	let_move
 	check "the next one" new_daemon
 	check "stops them again" until_true 20 all_stopped "$low"
 	check "for good" until_true 10 not_written
@@ -129,20 +134,21 @@ killed() {
 	check "they go on with their memory" until_true 20 back "$low"
 	check "for more than a moment, in which gpushared sees that" until_true 20 stay back "$low"
 
-	check "awake again" awake "$low" 1.5
+	check "awake again" awake "$low"
 	check "gpushared is killed" kill_daemon
+	let_move
 	check "the job is resumed meanwhile" t 10 scontrol resume "$low"
 	check "a new gpushared" new_daemon
 	check "knows that it is not to be stopped" until_true 20 not_written
-	check "it runs on" stay none_stopped "$low"
+	check "it runs on" until_true 20 stay none_stopped "$low"
 	check "with its memory" until_true 20 back "$low"
 
-	check "awake again" awake "$low" 4.5
+	check "awake again" awake "$low"
 	check "beyond Slurm's own second stop" beyond_stop "$low"
 	check "the job is resumed" t 10 scontrol resume "$low"
 	sleep 0.5 # slurmd has sent its SIGCONT, and sends no other
-	pid=$(cat "$D/run/slurmctld.pid")
 	kill -STOP "$pid" # gpushared cannot know it
+	let_move
 	check "its programs are stopped again" until_true 20 all_stopped "$low"
 	check "gpushared is killed before it can ask" kill_daemon
 	kill -CONT "$pid"
@@ -150,16 +156,18 @@ killed() {
 	check "lets them go on" until_true 20 back "$low"
 	check "and forgets it" not_written
 
-	check "awake again" awake "$low" 1.5
+	check "awake again" awake "$low"
 	check "the job is resumed" t 10 scontrol resume "$low"
 	check "gpushared ends in order" end_daemon
-	check "the job runs on" stay none_stopped "$low"
+	let_move
+	check "the job runs on" until_true 20 stay none_stopped "$low"
 	check "a new gpushared" new_daemon
 	check "leaves it so" until_true 20 back "$low"
 	check "for more than a moment" until_true 20 stay back "$low"
 
-	check "awake again" awake "$low" 1.5
+	check "awake again" awake "$low"
 	check "gpushared ends in order" end_daemon
+	let_move
 	check "the job is stopped again" stay all_stopped "$low"
 	check "a new gpushared" new_daemon
 	check "finishes that" until_true 20 not_written
@@ -168,10 +176,12 @@ killed() {
 	check "it goes on with its memory" until_true 20 back "$low"
 	check "for more than a moment" until_true 20 stay back "$low"
 
-	check "awake again" awake "$low" 1.5
+	check "awake again" awake "$low"
+	check "beyond Slurm's own second stop" beyond_stop "$low"
 	kill -STOP "$pid"
 	check "gpushared ends in order, and Slurm does not say whether the job is suspended" end_daemon
-	check "so it runs on" stay none_stopped "$low"
+	let_move
+	check "so it runs on" until_true 20 stay none_stopped "$low"
 	check "and is left to the next gpushared" written
 	kill -CONT "$pid"
 	check "which begins" new_daemon
