@@ -109,17 +109,112 @@ static void what_is_being_made_is_not_used_again(void **unused)
 	unload(module);
 }
 
-/* A library is as it was: its kernels have records in several places. */
+/* A library is not known again, but its records are another one's as soon as no kernel has them. */
 static void libraries_do_not_come_back(void **unused)
 {
 	CUlibrary library = library_of(ptx);
 	const struct shim_module *m = shim_module_find(library);
 
 	(void)unused;
+	m = code_of(library)->module;
+	assert_ptr_equal(m, shim_module_find(library));
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 	library = library_of(ptx);
 	assert_ptr_not_equal(shim_module_find(library), m);
+	m = shim_module_find(library);
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	library = library_of(ptx);
+	assert_ptr_equal(shim_module_find(library), m);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+/* Neither does one that the driver has refused to unload: its kernels may be launched meanwhile. */
+static CUresult refuse(CUlibrary library)
+{
+	(void)library;
+	return CUDA_ERROR_INVALID_HANDLE;
+}
+
+static void what_is_not_unloaded_keeps_its_records(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	struct shim_kernel *k;
+	CUkernel kernel;
+	void *was = shim_slot[SHIM_FN_cuLibraryUnload];
+
+	(void)unused;
+	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	k = shim_kernel_find(kernel);
+	PUT(cuLibraryUnload, refuse);
+	assert_int_equal(cuLibraryUnload(library), CUDA_ERROR_INVALID_HANDLE);
+	assert_null(k->handle);
+	assert_ptr_not_equal(shim_kernel_find(kernel), k);
+	shim_slot[SHIM_FN_cuLibraryUnload] = was;
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+/* Programs that compile while they run load something else each time. */
+static void others_take_the_records_of_what_is_gone(void **unused)
+{
+	char *text = strdup(ptx), *digit = strstr(text, ", 4;") + 2;
+	struct shim_kernel *k = NULL;
+	size_t before = 0;
+
+	(void)unused;
+	for (int i = 0; i < 20000; i++) {
+		CUlibrary library;
+		CUmodule module;
+
+		if (i == 2000)
+			before = records();
+		*digit = (char)('0' + i % 10);
+		module = module_of(text);
+		k = kernel_of(module);
+		shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, 1)->tracked = 1;
+		k->code->facts.blocks = 7;
+		assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+		library = library_of(text);
+		assert_int_equal(code_of(library)->facts.blocks, 0);
+		assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+	}
+	/* Each has another handle: there is at least one record in each bucket by now. */
+	assert_in_range(records(), before, before + (1 << SHIM_BUCKET_BITS));
+	free(text);
+}
+
+/* Somebody reads names, or a variant is being made, or a launch has not been reported. */
+static void what_is_looked_at_stays(void **unused)
+{
+	CUmodule module;
+	struct shim_kernel *k;
+	char *other = strdup(ptx);
+	size_t before;
+
+	(void)unused;
+	strstr(other, "ctaid.x")[strlen("ctaid.")] = 'y';
+	for (int i = 0; i < 4; i++) {
+		module = module_of(ptx);
+		k = kernel_of(module);
+		if (i == 1)
+			k->code->build = SHIM_BUILD_WANTED;
+		if (i == 2)
+			shim_kernel_time(k, (const unsigned int[]) { 32, 1, 1 }, 1)->others = 1;
+		unload(module);
+		if (i == 0)
+			shim_kernels_keep();
+		before = records();
+		module = module_of(other);
+		if (i < 3)
+			assert_ptr_not_equal(kernel_of(module), k);
+		kernel_of(module);
+		assert_in_range(records(), before, before + (i < 3));
+		if (i == 0)
+			shim_kernels_release();
+		k->code->build = SHIM_BUILD_NOT;
+		shim_kernel_take_untracked(k);
+		unload(module);
+	}
+	free(other);
 }
 
 /* The driver unloads them. Meanwhile another thread has got the context's handle and the module's
@@ -215,6 +310,9 @@ int shim_reloads(void)
 		cmocka_unit_test(what_is_alike_is_not_the_same),
 		cmocka_unit_test(what_is_being_made_is_not_used_again),
 		cmocka_unit_test(libraries_do_not_come_back),
+		cmocka_unit_test(what_is_not_unloaded_keeps_its_records),
+		cmocka_unit_test(others_take_the_records_of_what_is_gone),
+		cmocka_unit_test(what_is_looked_at_stays),
 		cmocka_unit_test(modules_go_with_their_context),
 		cmocka_unit_test(functions_of_libraries_go_with_their_context),
 		cmocka_unit_test(who_is_cancelled_does_it_all),

@@ -71,9 +71,10 @@ static void modules_went(CUcontext ctx)
 {
 	struct shim_module *m = shim_modules_ended(ctx), *next;
 
+	shim_kernels_ended(ctx);
 	for (; m; m = next) {
 		next = m->next;
-		shim_module_unloaded(m);
+		shim_module_unloaded(m, 1);
 	}
 }
 
@@ -100,6 +101,7 @@ static const struct shim_upcalls upcalls = {
 	.reap = shim_launch_reap,
 	.enqueued = shim_launch_enqueued,
 	.keep_held = shim_launch_keep_held,
+	.code_is_out = shim_launch_is_of,
 };
 
 static void __attribute__((constructor)) wire(void)

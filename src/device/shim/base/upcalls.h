@@ -7,6 +7,7 @@
 #include "device/shim/base/shim.h"
 
 struct shim_session;
+struct shim_code;
 
 struct shim_upcalls {
 	/* The session has its page, so launches and the agent may begin. Returns 0; -1: no thread
@@ -23,6 +24,8 @@ struct shim_upcalls {
 	unsigned (*reap)(struct shim_session *s);
 	unsigned (*enqueued)(struct shim_session *s);
 	int (*keep_held)(void);
+	/* shim_launch_is_of() */
+	int (*code_is_out)(const struct shim_code *code);
 };
 
 extern const struct shim_upcalls *shim_upcalls;

@@ -164,6 +164,17 @@ int shim_launch_is_alone(const struct shim_launch *l)
 	return 1;
 }
 
+int shim_launch_is_of(const struct shim_code *code)
+{
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
+		const struct shim_kernel *k = pool[i].kernel;
+
+		if (atomic_load(&pool[i].taken) != SHIM_FREE && k && k->code == code)
+			return 1;
+	}
+	return 0;
+}
+
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)
 {
 	l->queued.ns = ns;

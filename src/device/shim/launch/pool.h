@@ -112,7 +112,7 @@ struct shim_launch {
 	uint32_t index;    /* of the slot */
 	struct gs_slot *slot;
 	struct shim_context *ctx;
-	struct shim_kernel *kernel;
+	struct shim_kernel *_Atomic kernel;
 	struct shim_time *time; /* the kernel's time with its block dimensions */
 	uint64_t nt, tasks;     /* as in struct shim_request */
 	/* blocks of the kernel as written that the GPU holds at once; 0: not known */
@@ -166,6 +166,9 @@ int shim_launch_keep_held(void);
 
 /* Makes this launch unevictable. */
 void shim_launch_keep(struct shim_launch *l);
+
+/* Is any launch out, or being made, that is of this kernel? */
+int shim_launch_is_of(const struct shim_code *code);
 
 /* Is this the only launch that is out? */
 int shim_launch_is_alone(const struct shim_launch *l);

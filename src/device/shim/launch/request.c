@@ -302,7 +302,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	uint64_t untracked_ns, seq;
 
 	l->ctx = c;
-	l->kernel = k;
+	l->kernel = k; /* before its variants are looked for: variant.c, free_past() */
 	l->time = r->time;
 	l->nt = shim_request_tasks(r);
 	l->tasks = r->tasks;

@@ -139,9 +139,11 @@ int shim_untracked_tell(struct shim_session *s, int anyway)
 		return 0;
 	if (!s->connected)
 		return -1;
+	shim_kernels_keep();
 	shim_kernels_each(tell_of, &t);
 	if (!t.failed && (t.count || anyway))
 		send_told(&t);
+	shim_kernels_release();
 	if (t.failed)
 		return -1;
 	then = t.launched;

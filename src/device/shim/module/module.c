@@ -127,7 +127,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	shim_kernels_unloaded(module);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
-	shim_module_unloaded(m);
+	shim_module_unloaded(m, rc == CUDA_SUCCESS);
 	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
@@ -176,16 +176,18 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 {
 	struct shim_session *s = shim_session_peek();
+	struct shim_module *m;
 	struct shim_held *held;
 	CUresult rc;
 
 	shim_barrier_enter(0);
-	shim_module_unloaded(shim_module_gone(library));
+	m = shim_module_gone(library);
 	shim_load_gone_library(library);
 	shim_variants_unloaded(library);
 	shim_kernels_unloaded(library);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
+	shim_module_unloaded(m, rc == CUDA_SUCCESS);
 	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;

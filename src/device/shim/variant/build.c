@@ -287,12 +287,12 @@ void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim
 	uint32_t not = SHIM_BUILD_NOT;
 	CUstreamCaptureMode mode;
 
-	if (shim_variant_in(k->code, c))
+	if (shim_variant_is_in(k->code, c))
 		return;
 	shim_capture_relax(&mode);
 	shim_variant_adopt(k, c);
 	shim_capture_restore(mode);
-	if (s->variant_min_ns || shim_variant_in(k->code, c))
+	if (s->variant_min_ns || shim_variant_is_in(k->code, c))
 		return;
 	if (atomic_compare_exchange_strong(&k->code->build, &not, SHIM_BUILD_WANTED))
 		build(s, &w);

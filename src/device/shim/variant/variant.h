@@ -36,8 +36,8 @@ struct shim_cost {
 };
 
 struct shim_variant {
-	struct shim_variant *next;     /* of the same kernel */
-	struct shim_variant *unloaded; /* the next one whose module is gone */
+	struct shim_variant *_Atomic next; /* of the same kernel */
+	struct shim_variant *past;         /* the next one of the kernel's that are gone */
 	struct shim_context *ctx;
 	/* to be unloaded by the shim; NULL: the variant is part of the program's own module */
 	CUmodule module;
@@ -55,7 +55,8 @@ struct shim_variant {
 	struct shim_cost cost;
 };
 
-/* The kernel's variant in that context, or NULL. */
+/* The kernel's variant in that context, or NULL. It stays as long as a launch of the kernel is out,
+ * or shim_kernels_keep() holds. */
 static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 						   const struct shim_context *c)
 {
@@ -65,6 +66,9 @@ static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 		v = v->next;
 	return v;
 }
+
+/* Has the kernel a variant in that context? For who has no launch of it out. */
+int shim_variant_is_in(const struct shim_code *code, const struct shim_context *c);
 
 /* Makes launches of the kernel use v from now on; v then belongs to the kernel. */
 void shim_variant_add(struct shim_code *code, struct shim_variant *v);
