@@ -20,12 +20,12 @@ grows_not() { # CASE ROUNDS
 }
 
 check "gpushared serves" serve 5ms
-for case in same other library graph; do
+for case in same other library kernel context graph; do
 	check "$case: no growth in $ROUNDS rounds" grows_not $case "$ROUNDS"
 done
 check "gpushared stops" stop_daemon
 check "gpushared serves, and each kernel gets a variant at its first launch" serve 0
-for case in same other library; do
+for case in same other library kernel context; do
 	check "$case: no growth with variants" grows_not $case "$ROUNDS"
 done
 check "gpushared stops at the end" stop_daemon

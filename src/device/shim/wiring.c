@@ -16,6 +16,7 @@
 #include "device/shim/kernel/modules.h"
 #include "device/shim/kernel/summary.h"
 #include "device/shim/launch/agent.h"
+#include "device/shim/launch/guarded.h"
 #include "device/shim/launch/pool.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/session/api.h"
@@ -71,6 +72,7 @@ static void modules_went(CUcontext ctx)
 {
 	struct shim_module *m = shim_modules_ended(ctx), *next;
 
+	shim_variants_ended(ctx);
 	shim_kernels_ended(ctx);
 	for (; m; m = next) {
 		next = m->next;
@@ -93,11 +95,20 @@ static void context_ends(CUcontext ctx, int over)
 	shim_load_gone_context(ctx);
 }
 
+static int context_is_free(struct shim_context *c)
+{
+	if (shim_kernels_kept() || shim_build_is_for(c) || !shim_launch_forget_context(c))
+		return 0;
+	shim_guards_forget(c);
+	return 1;
+}
+
 static const struct shim_upcalls upcalls = {
 	.session_begins = session_begins,
 	.session_ends = session_ends,
 	.forked = forked,
 	.context_ends = context_ends,
+	.context_is_free = context_is_free,
 	.reap = shim_launch_reap,
 	.enqueued = shim_launch_enqueued,
 	.keep_held = shim_launch_keep_held,

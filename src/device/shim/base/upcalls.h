@@ -8,6 +8,7 @@
 
 struct shim_session;
 struct shim_code;
+struct shim_context;
 
 struct shim_upcalls {
 	/* The session has its page, so launches and the agent may begin. Returns 0; -1: no thread
@@ -19,6 +20,9 @@ struct shim_upcalls {
 	void (*forked)(void);
 	/* A context is about to be destroyed (over 0), or has been (1). */
 	void (*context_ends)(CUcontext ctx, int over);
+	/* Does no room above need the record of a destroyed context any more? They forget it then.
+	 */
+	int (*context_is_free)(struct shim_context *c);
 	/* shim_launch_reap(), shim_launch_enqueued() and shim_launch_keep_held(), for waits for
 	 * preemptible kernels. */
 	unsigned (*reap)(struct shim_session *s);

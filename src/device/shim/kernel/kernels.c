@@ -231,6 +231,10 @@ void shim_kernels_ending(CUcontext ctx)
 
 static void forget_ended(struct shim_kernel *k, void *ctx)
 {
+	const struct shim_context *in = k->counted_in;
+
+	if (in && in->gone && in->ctx == ctx)
+		shim_kernel_count(k, NULL, k->original);
 	if (!k->handle && k->ctx && k->ctx == ctx)
 		k->over = 1;
 }

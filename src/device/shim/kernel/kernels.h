@@ -168,7 +168,8 @@ void shim_kernels_unloaded(const void *module);
 /* The same for all that goes with a context: the kernels of its modules (call
  * shim_modules_ending() before), and the functions of libraries' kernels there. */
 void shim_kernels_ending(CUcontext ctx);
-/* The driver has destroyed the context: none of those functions is there any more. */
+/* The driver has destroyed the context: none of those functions is there any more, and no kernel is
+ * counted there. */
 void shim_kernels_ended(CUcontext ctx);
 /* The program is about to destroy the executable graph. */
 void shim_kernel_graph_gone(struct shim_kernel *k);

@@ -301,7 +301,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	enum ptx_reason why;
 	uint64_t untracked_ns, seq;
 
-	l->ctx = c;
+	atomic_store_explicit(&l->ctx, c, memory_order_relaxed);
 	l->kernel = k; /* before its variants are looked for: variant.c, free_past() */
 	l->time = r->time;
 	l->nt = shim_request_tasks(r);

@@ -2,6 +2,7 @@
 /* Module and library loading. The driver gets the program's images unchanged, and the shim
  * remembers where they are (image.h). */
 #define _GNU_SOURCE
+#include "device/shim/base/upcalls.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/kernel/image.h"
 #include "device/shim/kernel/kernels.h"
@@ -114,6 +115,14 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 	return LOAD_MODULE(&l, REAL(cuModuleLoad)(module, path));
 }
 
+/* Reclaims launches that are over: as long as they are out, their kernels' records are not free. */
+static void begin_unload(struct shim_session *s)
+{
+	if (s)
+		shim_upcalls->reap(s);
+	shim_barrier_enter(0);
+}
+
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
 	struct shim_session *s = shim_session_peek();
@@ -121,7 +130,7 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	struct shim_held *held;
 	CUresult rc;
 
-	shim_barrier_enter(0);
+	begin_unload(s);
 	m = shim_module_gone(module);
 	shim_variants_unloaded(module);
 	shim_kernels_unloaded(module);
@@ -180,7 +189,7 @@ SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 	struct shim_held *held;
 	CUresult rc;
 
-	shim_barrier_enter(0);
+	begin_unload(s);
 	m = shim_module_gone(library);
 	shim_load_gone_library(library);
 	shim_variants_unloaded(library);

@@ -43,6 +43,7 @@ static struct wanted queue[WANTED_MAX]; /* under lock */
 static unsigned int nqueue;             /* under lock */
 static int started;                     /* under lock */
 static _Atomic int stop, busy;
+static const struct shim_context *making; /* under lock: the thread makes a variant for it */
 
 /* ---- one variant ------------------------------------------------------------------------- */
 
@@ -205,10 +206,32 @@ static int take(struct wanted *w)
 	if (!stop) {
 		*w = queue[longest];
 		queue[longest] = queue[--nqueue];
+		making = w->ctx;
 		busy = 1;
 	}
 	pthread_mutex_unlock(&lock);
 	return !stop;
+}
+
+int shim_build_is_for(const struct shim_context *c)
+{
+	int is;
+
+	pthread_mutex_lock(&lock);
+	is = making == c;
+	for (unsigned int i = 0; i < nqueue; i++)
+		is |= queue[i].ctx == c;
+	pthread_mutex_unlock(&lock);
+	return is;
+}
+
+/* The variant is made, or it cannot be. */
+static void made(void)
+{
+	pthread_mutex_lock(&lock);
+	making = NULL;
+	pthread_mutex_unlock(&lock);
+	atomic_store(&busy, 0);
 }
 
 static void rest(uint64_t ns)
@@ -229,7 +252,7 @@ static void *run(void *session)
 		uint64_t from = gs_clock_ns();
 
 		build(session, &w);
-		atomic_store(&busy, 0);
+		made();
 		rest(gs_clock_ns() - from);
 	}
 	return NULL;
@@ -319,6 +342,7 @@ void shim_build_forked(void)
 	pthread_cond_init(&more, NULL);
 	nqueue = 0;
 	started = 0;
+	making = NULL;
 	busy = 0;
 	stop = 0;
 }

@@ -294,6 +294,38 @@ void shim_variants_ending(CUcontext ctx)
 	shim_kernels_each(drop_ending, ctx);
 }
 
+static void drop_ended(struct shim_kernel *k, void *ctx)
+{
+	struct shim_code *code = k->code;
+	struct shim_variant *v, *before = NULL, *next;
+	int some = 0;
+
+	pthread_mutex_lock(&lock);
+	for (v = atomic_load(&code->variants); v; v = next) {
+		next = v->next;
+		if (!v->ctx->gone || v->ctx->ctx != ctx) {
+			before = v;
+			continue;
+		}
+		/* v leads on as before, since somebody may be looking at it. */
+		if (before)
+			before->next = next;
+		else
+			atomic_store(&code->variants, next);
+		v->past = code->past;
+		code->past = v;
+		some = 1;
+	}
+	pthread_mutex_unlock(&lock);
+	if (some)
+		free_past(code);
+}
+
+void shim_variants_ended(CUcontext ctx)
+{
+	shim_kernels_each(drop_ended, ctx);
+}
+
 /* ---- what they cost ------------------------------------------------------------------ */
 
 /* At least so many launches each way count. */

@@ -92,6 +92,9 @@ void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
 void shim_variants_unloaded(const void *module);
 /* The same for the modules that go with a context; call shim_modules_ending() before. */
 void shim_variants_ending(CUcontext ctx);
+/* The driver has destroyed the context: removes what is left, the variants there of kernels of
+ * libraries, which stay. */
+void shim_variants_ended(CUcontext ctx);
 
 /* At most so many launches take part in the comparison of a new variant; all must be timed. */
 #define SHIM_COMPARED 12
