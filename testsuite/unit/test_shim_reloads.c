@@ -13,6 +13,7 @@
 
 #include "device/shim/base/upcalls.h"
 #include "device/shim/context/context.h"
+#include "device/shim/variant/variant.h"
 #include "modules_rig.h"
 
 static void count(struct shim_kernel *k, void *n)
@@ -302,6 +303,56 @@ static void who_is_cancelled_does_it_all(void **unused)
 	next_handle += 0x100000;
 }
 
+/* A library is unloaded while another thread destroys a context where its kernel has a variant. */
+#define RACES 3000
+static struct shim_context gone_with = { .ctx = (CUcontext)0x11, .gone = 1 },
+			   stays_there = { .ctx = (CUcontext)0x22 };
+static pthread_barrier_t both;
+
+static void *destroyed_meanwhile(void *unused)
+{
+	for (int i = 0; i < RACES; i++) {
+		pthread_barrier_wait(&both);
+		shim_variants_ended(gone_with.ctx);
+		pthread_barrier_wait(&both);
+	}
+	return unused;
+}
+
+static void add_variant(struct shim_code *code, struct shim_context *c)
+{
+	struct shim_variant *v = calloc(1, sizeof(*v));
+
+	v->ctx = c;
+	v->transform = PTX_TRANSFORM_PERSISTENT;
+	shim_variant_add(code, v);
+}
+
+static void variants_go_once(void **unused)
+{
+	CUlibrary library = library_of(ptx);
+	struct shim_code *code;
+	pthread_t thread;
+	CUkernel kernel;
+
+	(void)unused;
+	assert_int_equal(cuLibraryGetKernel(&kernel, library, "k"), CUDA_SUCCESS);
+	code = shim_kernel_find(kernel)->code;
+	assert_int_equal(pthread_barrier_init(&both, NULL, 2), 0);
+	assert_int_equal(pthread_create(&thread, NULL, destroyed_meanwhile, NULL), 0);
+	for (int i = 0; i < RACES; i++) {
+		add_variant(code, &stays_there);
+		add_variant(code, &gone_with);
+		pthread_barrier_wait(&both);
+		shim_variants_unloaded(library);
+		pthread_barrier_wait(&both);
+		assert_null(code->variants);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_barrier_destroy(&both);
+	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
 int shim_reloads(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -316,6 +367,7 @@ int shim_reloads(void)
 		cmocka_unit_test(modules_go_with_their_context),
 		cmocka_unit_test(functions_of_libraries_go_with_their_context),
 		cmocka_unit_test(who_is_cancelled_does_it_all),
+		cmocka_unit_test(variants_go_once),
 	};
 
 	return cmocka_run_group_tests_name("reloads", tests, NULL, NULL);

@@ -262,9 +262,12 @@ static void drop(struct shim_kernel *k, void *module)
 {
 	struct shim_code *code = k->code;
 	const struct shim_module *m = code->module;
-	struct shim_variant *next,
-		*v = m && m->handle == module ? atomic_exchange(&code->variants, NULL) : NULL;
+	struct shim_variant *next, *v = NULL;
 
+	pthread_mutex_lock(&lock); /* another thread may be taking some of them (drop_ended) */
+	if (m && m->handle == module)
+		v = atomic_exchange(&code->variants, NULL);
+	pthread_mutex_unlock(&lock);
 	if (!v)
 		return;
 	for (; v; v = next) {
