@@ -353,6 +353,36 @@ static void variants_go_once(void **unused)
 	assert_int_equal(cuLibraryUnload(library), CUDA_SUCCESS);
 }
 
+/* A thread that has been cancelled sets something on a kernel that the shim does not know, behind
+ * the closed barrier, while somebody reads names: it opens the barrier again. */
+static CUresult fine(CUfunction f, CUfunc_cache config)
+{
+	(void)f, (void)config;
+	return CUDA_SUCCESS;
+}
+
+static void *cancelled_behind_the_barrier(void *ended)
+{
+	pthread_cancel(pthread_self());
+	if (cuFuncSetCacheConfig((CUfunction)0x7770, CU_FUNC_CACHE_PREFER_L1) == CUDA_SUCCESS)
+		*(int *)ended = 1;
+	return NULL;
+}
+
+static void who_is_cancelled_opens_the_barrier(void **unused)
+{
+	pthread_t thread;
+	int ended = 0;
+
+	(void)unused;
+	PUT(cuFuncSetCacheConfig, fine);
+	shim_kernels_keep();
+	assert_int_equal(pthread_create(&thread, NULL, cancelled_behind_the_barrier, &ended), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	shim_kernels_release();
+	assert_int_equal(ended, 1);
+}
+
 int shim_reloads(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +397,7 @@ int shim_reloads(void)
 		cmocka_unit_test(modules_go_with_their_context),
 		cmocka_unit_test(functions_of_libraries_go_with_their_context),
 		cmocka_unit_test(who_is_cancelled_does_it_all),
+		cmocka_unit_test(who_is_cancelled_opens_the_barrier),
 		cmocka_unit_test(variants_go_once),
 	};
 

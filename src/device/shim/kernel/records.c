@@ -54,13 +54,18 @@ int shim_kernels_kept(void)
 static void lock_between_readers(void)
 {
 	static const struct timespec nap = { 0, READERS_NAP_NS };
+	int cancels;
 
+	/* The driver-call barrier may be closed; a thread that was cancelled here would never open
+	 * it. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
 	pthread_mutex_lock(&lock);
 	for (int i = 0; readers && i < READERS_NAPS; i++) {
 		pthread_mutex_unlock(&lock);
 		nanosleep(&nap, NULL);
 		pthread_mutex_lock(&lock);
 	}
+	pthread_setcancelstate(cancels, NULL);
 }
 
 /* ---- kernels ------------------------------------------------------------------- */
