@@ -5,7 +5,8 @@
  * It prints by how much the process's heap has grown from the tenth part of the rounds to their
  * end, bytes: the same module each time (same), one of another text (other), a library of another
  * text (library), a context with a module (context), a library's kernel in another context
- * (kernel), and an executable graph (graph).
+ * (kernel), an executable graph (graph), and one of another text that is launched OFTEN times
+ * (often).
  */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -21,6 +22,7 @@
 #define THREADS 64
 /* Kernels' names differ as well, as those of programs that compile while they run. */
 #define NAMES 7
+#define OFTEN 50
 
 static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			   ".visible .entry k%d(.param .u64 p)\n{\n"
@@ -82,6 +84,24 @@ static void other(int round)
 {
 	write_module(round, round);
 	load_module();
+}
+
+static void often(int round)
+{
+	CUmodule loaded;
+	CUdeviceptr p;
+	CUfunction f;
+	void *params[] = { &p };
+
+	write_module(round, round);
+	CHECK(cuMemAlloc(&p, WORDS * sizeof(uint32_t)));
+	CHECK(cuModuleLoadData(&loaded, module.text));
+	CHECK(cuModuleGetFunction(&f, loaded, module.name));
+	for (int i = 0; i < OFTEN; i++)
+		CHECK(cuLaunchKernel(f, 4, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuModuleUnload(loaded));
+	CHECK(cuMemFree(p));
 }
 
 static void library(int round)
@@ -156,7 +176,8 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*round)(int round);
 	} cases[] = { { "same", same },       { "other", other },   { "library", library },
-		      { "context", context }, { "kernel", kernel }, { "graph", graph } };
+		      { "context", context }, { "kernel", kernel }, { "graph", graph },
+		      { "often", often } };
 	int rounds = argc == 3 ? atoi(argv[2]) : 0;
 	size_t before = 0;
 	CUcontext ctx;
@@ -176,6 +197,6 @@ int main(int argc, char **argv)
 		printf("%s %zd\n", cases[i].name, (ssize_t)(heap() - before));
 		return failures != 0;
 	}
-	fprintf(stderr, "usage: reloads same|other|library|context|kernel|graph ROUNDS\n");
+	fprintf(stderr, "usage: reloads same|other|library|context|kernel|graph|often ROUNDS\n");
 	return 2;
 }

@@ -18,6 +18,7 @@
 #include "device/shim/launch/agent.h"
 #include "device/shim/launch/guarded.h"
 #include "device/shim/launch/pool.h"
+#include "device/shim/launch/untracked.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/session/api.h"
 #include "device/shim/session/own_priority.h"
@@ -112,6 +113,7 @@ static const struct shim_upcalls upcalls = {
 	.reap = shim_launch_reap,
 	.enqueued = shim_launch_enqueued,
 	.keep_held = shim_launch_keep_held,
+	.tell_of = shim_untracked_tell_of,
 	.code_is_out = shim_launch_is_of,
 };
 

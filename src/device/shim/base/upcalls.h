@@ -8,6 +8,7 @@
 
 struct shim_session;
 struct shim_code;
+struct shim_kernel;
 struct shim_context;
 
 struct shim_upcalls {
@@ -28,6 +29,8 @@ struct shim_upcalls {
 	unsigned (*reap)(struct shim_session *s);
 	unsigned (*enqueued)(struct shim_session *s);
 	int (*keep_held)(void);
+	/* shim_untracked_tell_of() */
+	void (*tell_of)(struct shim_kernel **k, unsigned int n);
 	/* shim_launch_is_of() */
 	int (*code_is_out)(const struct shim_code *code);
 };

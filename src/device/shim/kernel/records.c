@@ -12,9 +12,11 @@
 #include "device/shim/session/session.h"
 
 #define BUCKETS (1 << SHIM_BUCKET_BITS)
-/* As long as a bucket has fewer records without a handle, those stay whose launches have not all
- * been reported to the daemon. */
-#define UNREPORTED_MOST 4
+/* If a bucket has so many records without a handle whose launches have not all been reported to the
+ * daemon, they are reported at once; if it has so many although they cannot be, the oldest one is
+ * used again. */
+#define UNREPORTED_MANY 4
+#define UNREPORTED_MOST 16
 /* How long a new kernel waits for those who read names. They take less, unless the process is
  * stopped; then it gets a record of its own. */
 #define READERS_NAPS 50
@@ -176,21 +178,36 @@ static int all_stay(void)
 	return known == 1;
 }
 
-/* Under lock: a record of the bucket that may become another kernel's. NULL: there is none. */
-static struct shim_kernel *free_in(size_t bucket)
+/* Under lock: a record of the bucket that may become another kernel's and whose launches have been
+ * reported. NULL: there is none; then *n of those that are free are in free[], at most `most`. */
+static struct shim_kernel *reported_in(size_t bucket, struct shim_kernel **free, unsigned int most,
+				       unsigned int *n)
 {
-	struct shim_kernel *oldest = NULL;
-	unsigned int n = 0;
-
-	for (struct shim_kernel *k = shim_bucket[bucket]; k && !all_stay(); k = k->next) {
+	*n = 0;
+	for (struct shim_kernel *k = shim_bucket[bucket]; k && *n < most; k = k->next) {
 		if (!is_free(k))
 			continue;
 		if (shim_kernel_is_reported(k))
 			return k;
-		oldest = k;
-		n++;
+		free[(*n)++] = k;
 	}
-	return n >= UNREPORTED_MOST ? oldest : NULL;
+	return NULL;
+}
+
+/* Under lock: a record of the bucket that may become another kernel's. NULL: there is none. */
+static struct shim_kernel *free_in(size_t bucket)
+{
+	struct shim_kernel *free[UNREPORTED_MOST], *k;
+	unsigned int n;
+
+	if (all_stay())
+		return NULL;
+	k = reported_in(bucket, free, UNREPORTED_MOST, &n);
+	if (!k && n >= UNREPORTED_MANY) {
+		shim_upcalls->tell_of(free, n);
+		k = reported_in(bucket, free, UNREPORTED_MOST, &n);
+	}
+	return k ? k : n == UNREPORTED_MOST ? free[n - 1] : NULL;
 }
 
 static void clear_time(struct shim_time *t)

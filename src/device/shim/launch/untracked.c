@@ -150,6 +150,20 @@ int shim_untracked_tell(struct shim_session *s, int anyway)
 	return 0;
 }
 
+void shim_untracked_tell_of(struct shim_kernel **k, unsigned int n)
+{
+	struct shim_session *s = shim_session_peek();
+	struct telling t = { .launched = launched_by_now() };
+
+	if (!s || !s->connected)
+		return;
+	t.client = s->client;
+	for (unsigned int i = 0; i < n; i++)
+		tell_of(k[i], &t);
+	if (!t.failed && t.count)
+		send_told(&t);
+}
+
 /*
  * Which kernels the launches belong to is not known; most often it is one kernel. Counting too much
  * only makes the next launch as written take a slot earlier; counting too little would leave it in
