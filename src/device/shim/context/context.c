@@ -46,6 +46,15 @@ static struct shim_context *find(CUcontext ctx)
 	return c;
 }
 
+/* Under lock. */
+static void retire(struct shim_context *c)
+{
+	c->next = NULL;
+	*retired.end = c;
+	retired.end = &c->next;
+	retired.n++;
+}
+
 /*
  * Adds a new record to the list, unless another thread has equipped the same context meanwhile. All
  * threads that launch in a context must use one record, since order.c compares streams by it. The
@@ -65,21 +74,10 @@ static struct shim_context *publish(struct shim_context *fresh)
 	}
 	if (!c)
 		atomic_store(&fresh->gone, 0);
+	else
+		retire(fresh); /* not freed: the record may be in a thread's cache */
 	pthread_mutex_unlock(&lock);
-	if (!c)
-		return fresh;
-	free(fresh->image);
-	fresh->image = NULL; /* the record itself may be in a cache */
-	return c;
-}
-
-/* Under lock. */
-static void retire(struct shim_context *c)
-{
-	c->next = NULL;
-	*retired.end = c;
-	retired.end = &c->next;
-	retired.n++;
+	return c ? c : fresh;
 }
 
 /* The oldest record of a destroyed context, if nobody needs it; else NULL. */
