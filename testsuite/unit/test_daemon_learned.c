@@ -122,33 +122,6 @@ static void the_next_job_knows(void **state)
 	live_end(&l);
 }
 
-/* A program that loads and unloads uses a number again. What the page still says under it is of the
- * kernel before. */
-static void a_number_is_used_again(void **state)
-{
-	uint32_t wide = gs_slot_dims(256, 1, 1, 0), job;
-	struct gs_page *page;
-	struct live l;
-	int sock, owner;
-
-	(void)state;
-	live_begin(&l);
-	owner = live_local(&l, SHARES, 0, "low", &job);
-	sock = live_hello(&l, job, &page, NULL);
-	announce(sock, CONTENT);
-	assert_int_equal(time_of(sock, 3, wide), 0);
-	run(sock, page, wide);
-	announce(sock, CONTENT + 1);
-	time_of(sock, 4, wide); /* a look at the page */
-	assert_int_equal(time_of(sock, 3, wide), 0);
-	announce(sock, CONTENT);
-	assert_int_equal(time_of(sock, 3, wide), 2000000);
-	close(sock);
-	close(owner);
-	gs_page_unmap(page);
-	live_end(&l);
-}
-
 /* What one daemon learned, the next one knows by its history's file. */
 static void the_next_daemon_knows(void **state)
 {
@@ -215,7 +188,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_next_job_knows),
-		cmocka_unit_test(a_number_is_used_again),
 		cmocka_unit_test(the_next_daemon_knows),
 	};
 

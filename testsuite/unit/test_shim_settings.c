@@ -95,6 +95,7 @@ static void set_on_both(void **unused)
 	assert_null(code->variants);
 	assert_int_equal(code->transform,
 			 PTX_TRANSFORM_PERSISTENT); /* the report says what it had */
+	shim_variant_free(v);
 }
 
 int shim_settings(void)

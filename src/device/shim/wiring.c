@@ -16,9 +16,7 @@
 #include "device/shim/kernel/modules.h"
 #include "device/shim/kernel/summary.h"
 #include "device/shim/launch/agent.h"
-#include "device/shim/launch/guarded.h"
 #include "device/shim/launch/pool.h"
-#include "device/shim/launch/untracked.h"
 #include "device/shim/memory/charge.h"
 #include "device/shim/session/api.h"
 #include "device/shim/session/own_priority.h"
@@ -73,11 +71,9 @@ static void modules_went(CUcontext ctx)
 {
 	struct shim_module *m = shim_modules_ended(ctx), *next;
 
-	shim_variants_ended(ctx);
-	shim_kernels_ended(ctx);
 	for (; m; m = next) {
 		next = m->next;
-		shim_module_unloaded(m, 1);
+		shim_module_unloaded(m);
 	}
 }
 
@@ -96,25 +92,14 @@ static void context_ends(CUcontext ctx, int over)
 	shim_load_gone_context(ctx);
 }
 
-static int context_is_free(struct shim_context *c)
-{
-	if (shim_kernels_kept() || shim_build_is_for(c) || !shim_launch_forget_context(c))
-		return 0;
-	shim_guards_forget(c);
-	return 1;
-}
-
 static const struct shim_upcalls upcalls = {
 	.session_begins = session_begins,
 	.session_ends = session_ends,
 	.forked = forked,
 	.context_ends = context_ends,
-	.context_is_free = context_is_free,
 	.reap = shim_launch_reap,
 	.enqueued = shim_launch_enqueued,
 	.keep_held = shim_launch_keep_held,
-	.tell_of = shim_untracked_tell_of,
-	.code_is_out = shim_launch_is_of,
 };
 
 static void __attribute__((constructor)) wire(void)

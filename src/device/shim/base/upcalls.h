@@ -7,9 +7,6 @@
 #include "device/shim/base/shim.h"
 
 struct shim_session;
-struct shim_code;
-struct shim_kernel;
-struct shim_context;
 
 struct shim_upcalls {
 	/* The session has its page, so launches and the agent may begin. Returns 0; -1: no thread
@@ -21,18 +18,11 @@ struct shim_upcalls {
 	void (*forked)(void);
 	/* A context is about to be destroyed (over 0), or has been (1). */
 	void (*context_ends)(CUcontext ctx, int over);
-	/* Does no room above need the record of a destroyed context any more? They forget it then.
-	 */
-	int (*context_is_free)(struct shim_context *c);
 	/* shim_launch_reap(), shim_launch_enqueued() and shim_launch_keep_held(), for waits for
 	 * preemptible kernels. */
 	unsigned (*reap)(struct shim_session *s);
 	unsigned (*enqueued)(struct shim_session *s);
 	int (*keep_held)(void);
-	/* shim_untracked_tell_of() */
-	void (*tell_of)(struct shim_kernel **k, unsigned int n);
-	/* shim_launch_is_of() */
-	int (*code_is_out)(const struct shim_code *code);
 };
 
 extern const struct shim_upcalls *shim_upcalls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The records of CUDA contexts; see context.h. */
+/* The shim's own resources in a CUDA context; see context.h. */
 #define _GNU_SOURCE
 #include "device/shim/context/context.h"
 
@@ -10,20 +10,12 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "device/ptx/guard.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
-#include "device/shim/context/equip.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct shim_context *contexts; /* under lock */
-/* Under lock: records of destroyed contexts, the oldest first. A few always stay there: a thread
- * whose current context another one has destroyed may still have it in its cache. */
-static struct {
-	struct shim_context *first, **end;
-	unsigned int n;
-} retired = { .end = &retired.first };
-#define RETIRED_LEAST 4
-_Atomic unsigned int shim_context_reuses;
+static struct shim_context *contexts;      /* under lock; records are never freed */
 static __thread struct shim_context *last; /* the context in which this thread launched last */
 /* The thread's current context, as long as no call of the program has changed it. Asking the driver
  * costs 60 ns (H200), more than half of what a launch may cost. */
@@ -35,6 +27,128 @@ static __thread struct {
 	unsigned int uses; /* how many more times it may be used without asking */
 } known_device;
 
+#define TRY(call) \
+	do { \
+		CUresult rc_ = (call); \
+		if (rc_ != CUDA_SUCCESS) { \
+			shim_log("context %p: " #call " failed: %d", (void *)c->ctx, rc_); \
+			return -1; \
+		} \
+	} while (0)
+
+/*
+ * Registers the page with the GPU. A registered page is unregistered for all contexts when one of
+ * them is destroyed, and no address can be registered twice. So each context gets a mapping at an
+ * address of its own.
+ */
+static int show_page(struct shim_context *c, struct shim_session *s)
+{
+	/* A second mapping of the same shared memory. */
+	void *view = mremap(s->page, 0, gs_page_shared(s->page), MREMAP_MAYMOVE);
+	CUresult rc;
+
+	if (view == MAP_FAILED)
+		return -1;
+	madvise(view, gs_page_shared(s->page), MADV_DONTFORK);
+	rc = REAL(cuMemHostRegister_v2)(view, gs_page_shared(s->page),
+					CU_MEMHOSTREGISTER_DEVICEMAP);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuMemHostGetDevicePointer_v2)(&c->page, view, 0);
+	if (rc == CUDA_SUCCESS) {
+		c->view = view;
+		return 0;
+	}
+	shim_log("context %p: the page cannot be registered: %d", (void *)c->ctx, rc);
+	munmap(view, gs_page_shared(s->page));
+	return -1;
+}
+
+/*
+ * Tries the operations that a launch enqueues beside its kernel. Some GPUs and drivers lack them
+ * (CAN_USE_STREAM_MEM_OPS, under WSL or a hypervisor), and then every launch would fail where the
+ * program's own launch would not.
+ */
+static CUresult try_operations(const struct shim_context *c)
+{
+	CUstreamBatchMemOpParams op;
+	CUresult rc = REAL(cuStreamWriteValue32_v2)(
+		c->relaunch, c->ctl + offsetof(struct gs_ctl, workers), 0, 0);
+
+	memset(&op, 0, sizeof(op));
+	op.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	op.writeValue.address = c->ctl + offsetof(struct gs_ctl, total);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamBatchMemOp_v2)(c->relaunch, 1, &op, 0);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamWaitValue32_v2)(c->relaunch,
+						  c->ctl + offsetof(struct gs_ctl, done), 0,
+						  CU_STREAM_WAIT_VALUE_GEQ);
+	return rc;
+}
+
+/* Tries a wait for a word in host memory, which the shim can do without. */
+static int try_to_arm(const struct shim_context *c)
+{
+	return REAL(cuStreamWaitValue32_v2)(c->relaunch,
+					    c->page + offsetof(struct gs_page, head.slots), 0,
+					    CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS;
+}
+
+static int equip(struct shim_context *c, struct shim_session *s)
+{
+	const size_t bytes = GS_PAGE_SLOTS * sizeof(struct gs_ctl);
+	struct gs_ctl *image;
+	int least, greatest;
+	CUresult rc;
+
+	TRY(REAL(cuCtxGetDevice)(&c->device));
+	TRY(REAL(cuDeviceGetAttribute)(&c->sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+				       c->device));
+	if (show_page(c, s) < 0)
+		return -1;
+	TRY(REAL(cuMemAlloc_v2)(&c->ctl, bytes));
+	TRY(REAL(cuCtxGetStreamPriorityRange)(&least, &greatest));
+	TRY(REAL(cuStreamCreateWithPriority)(&c->control, CU_STREAM_NON_BLOCKING, greatest));
+	TRY(REAL(cuStreamCreateWithPriority)(&c->relaunch, CU_STREAM_NON_BLOCKING, least));
+	for (int i = 0; i < SHIM_CONTEXT_EVENTS; i++)
+		TRY(REAL(cuEventCreate)(&c->event[i], CU_EVENT_DISABLE_TIMING));
+	if (s->signal == GS_SIGNAL_DMA) {
+		TRY(REAL(cuMemAllocHost_v2)((void **)&c->word, 3 * sizeof(*c->word)));
+		c->word[0] = 0;
+		c->word[1] = SHIM_NO_LIMIT;
+		c->word[2] = GS_GUARD_LEAVE_UPPER;
+	}
+	image = calloc(GS_PAGE_SLOTS, sizeof(*image));
+	if (!image)
+		return -1;
+	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
+		image[i].limit = SHIM_NO_LIMIT;
+		image[i].chunk = SHIM_CHUNK_FIRST;
+		/* If evictions are counted in block-tasks, claims must be of one block-task. */
+		image[i].chunk_max =
+			s->alone && s->force.kind == SHIM_FORCE_TASKS ? 1 : SHIM_CHUNK_MAX;
+		image[i].chunk_ns = SHIM_CHUNK_AIM_NS;
+		image[i].rearm = 1;
+		image[i].slot =
+			c->page + offsetof(struct gs_page, slot) + i * sizeof(struct gs_slot);
+	}
+	c->image = image;
+	/* No preemptible kernel of the context is out yet, so a plain copy is safe here. */
+	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
+	if (rc == CUDA_SUCCESS)
+		rc = try_operations(c);
+	c->may_preenqueue = rc == CUDA_SUCCESS && try_to_arm(c);
+	if (rc == CUDA_SUCCESS)
+		rc = REAL(cuStreamSynchronize)(c->relaunch);
+	if (rc == CUDA_SUCCESS)
+		return 0;
+	shim_log("context %p: the control blocks cannot be written, or waited for: %d",
+		 (void *)c->ctx, rc);
+	free(image);
+	c->image = NULL;
+	return -1;
+}
+
 static struct shim_context *find(CUcontext ctx)
 {
 	struct shim_context *c;
@@ -44,15 +158,6 @@ static struct shim_context *find(CUcontext ctx)
 		;
 	pthread_mutex_unlock(&lock);
 	return c;
-}
-
-/* Under lock. */
-static void retire(struct shim_context *c)
-{
-	c->next = NULL;
-	*retired.end = c;
-	retired.end = &c->next;
-	retired.n++;
 }
 
 /*
@@ -72,60 +177,11 @@ static struct shim_context *publish(struct shim_context *fresh)
 		fresh->next = contexts;
 		contexts = fresh;
 	}
+	pthread_mutex_unlock(&lock);
 	if (!c)
-		atomic_store(&fresh->gone, 0);
-	else
-		retire(fresh); /* not freed: the record may be in a thread's cache */
-	pthread_mutex_unlock(&lock);
-	return c ? c : fresh;
-}
-
-/* The oldest record of a destroyed context, if nobody needs it; else NULL. */
-static struct shim_context *take_retired(void)
-{
-	struct shim_context *c = NULL;
-
-	pthread_mutex_lock(&lock);
-	if (retired.n > RETIRED_LEAST) {
-		c = retired.first;
-		retired.first = c->next;
-		if (!retired.first)
-			retired.end = &retired.first;
-		retired.n--;
-	}
-	pthread_mutex_unlock(&lock);
-	if (!c || (!atomic_load(&c->users) && shim_upcalls->context_is_free(c)))
-		return c;
-	pthread_mutex_lock(&lock);
-	retire(c);
-	pthread_mutex_unlock(&lock);
-	return NULL;
-}
-
-/* A record for this context. It counts as gone until it is published. NULL: no memory. */
-static struct shim_context *new_record(CUcontext ctx)
-{
-	struct shim_context *c = take_retired();
-
-	if (c)
-		atomic_fetch_add(&shim_context_reuses, 1);
-	else
-		c = shim_lines(sizeof(*c));
-	if (!c)
-		return NULL;
-	atomic_store(&c->gone, 1);
-	free(c->image);
-	c->image = NULL;
-	c->word = NULL;
-	c->guards = NULL;
-	c->page = 0;
-	c->ctl = 0;
-	c->may_preenqueue = 0;
-	c->attached = 0;
-	c->polled_ns = 0;
-	c->local_bytes = 0;
-	c->fault = CUDA_SUCCESS;
-	c->ctx = ctx;
+		return fresh;
+	free(fresh->image);
+	free(fresh);
 	return c;
 }
 
@@ -179,10 +235,11 @@ struct shim_context *shim_context_current(struct shim_session *s)
 		return cache_context(last);
 	c = find(ctx);
 	if (!c) {
-		c = new_record(ctx);
+		c = shim_lines(sizeof(*c));
 		if (!c)
 			return NULL;
-		if (shim_context_equip(c, s) < 0) {
+		c->ctx = ctx;
+		if (equip(c, s) < 0) {
 			c->image = NULL;
 			shim_notice(
 				"a CUDA context cannot be shared, so its kernels run unmanaged; set GPUSHARE_LOG to see why");
@@ -263,52 +320,28 @@ void shim_context_local_unknown(CUcontext ctx)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Marks the context's records as gone. Is a thread of the shim in one of them? */
-static int is_used(CUcontext ctx)
-{
-	int is = 0;
-
-	pthread_mutex_lock(&lock);
-	for (struct shim_context *c = contexts; c; c = c->next)
-		if (c->ctx == ctx) {
-			atomic_store(&c->gone, 1);
-			is |= atomic_load(&c->users) != 0;
-		}
-	pthread_mutex_unlock(&lock);
-	return is;
-}
-
 void shim_context_gone(CUcontext ctx)
 {
 	static const struct timespec nap = { 0, 20000 };
 	uint64_t from = gs_clock_ns();
+	struct shim_context *first;
 	int cancels;
 
-	shim_context_changes();
+	known_device.uses = 0;
+	pthread_mutex_lock(&lock);
+	first = contexts;
+	for (struct shim_context *c = first; c; c = c->next)
+		if (c->ctx == ctx)
+			atomic_store(&c->gone, 1);
+	pthread_mutex_unlock(&lock);
 	/* The driver-call barrier is closed; a thread that was cancelled here would never open it.
 	 */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
-	while (is_used(ctx) && !shim_in_vain(from))
-		nanosleep(&nap, NULL);
+	for (struct shim_context *c = first; c; c = c->next)
+		while (c->ctx == ctx && atomic_load(&c->users) && !shim_in_vain(from))
+			nanosleep(&nap, NULL);
 	pthread_setcancelstate(cancels, NULL);
 	shim_upcalls->context_ends(ctx, 0);
-}
-
-/* Takes the records of destroyed contexts off the list. */
-static void retire_destroyed(CUcontext ctx)
-{
-	struct shim_context **at = &contexts, *c;
-
-	pthread_mutex_lock(&lock);
-	while ((c = *at)) {
-		if (c->gone && c->ctx == ctx && !c->view) {
-			*at = c->next;
-			retire(c);
-		} else {
-			at = &c->next;
-		}
-	}
-	pthread_mutex_unlock(&lock);
 }
 
 void shim_context_destroyed(CUcontext ctx)
@@ -325,7 +358,6 @@ void shim_context_destroyed(CUcontext ctx)
 	}
 	pthread_mutex_unlock(&lock);
 	shim_upcalls->context_ends(ctx, 1);
-	retire_destroyed(ctx); /* only now: what other rooms have kept of it is gone */
 }
 
 /*
@@ -366,9 +398,6 @@ void shim_context_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	contexts = NULL;
-	retired.first = NULL;
-	retired.end = &retired.first;
-	retired.n = 0;
 	last = NULL;
 	known.ctx = NULL;
 	known_device.uses = 0;

@@ -32,7 +32,7 @@ enum shim_context_event {
 
 struct shim_context {
 	/* Read by launches. */
-	_Alignas(SHIM_LINE) CUcontext _Atomic ctx;
+	_Alignas(SHIM_LINE) CUcontext ctx;
 	struct shim_context *next;
 	CUdevice device;
 	int sms;
@@ -61,14 +61,6 @@ struct shim_context {
 	/* pinned memory with the values of signals that are sent by copies (evict.c), or NULL */
 	uint32_t *word;
 };
-
-/*
- * How often a record has become another context's. Records are never freed, since threads look at
- * their cached contexts without a lock. That of a destroyed context is used again once nobody needs
- * it any more (shim_upcalls->context_is_free). Who keeps a pointer to a record for later without
- * telling that function must forget it when this number has changed.
- */
-extern _Atomic unsigned int shim_context_reuses;
 
 /*
  * The current context's record, which is made on first use. NULL: no context is current, or it

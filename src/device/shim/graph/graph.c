@@ -224,12 +224,12 @@ void shim_graph_gone(CUgraphExec exec)
 
 	if (!k)
 		return;
+	shim_kernel_forget(k);
 	pthread_mutex_lock(&lock);
 	g = k->graph;
 	k->graph = NULL;
 	k->local_bytes[1] = 0;
 	pthread_mutex_unlock(&lock);
-	shim_kernel_graph_gone(k);
 	if (g)
 		free(g->part);
 	free(g);

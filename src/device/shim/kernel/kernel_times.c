@@ -40,11 +40,6 @@ static uint64_t untracked_of(const struct shim_kernel *k)
 	return n;
 }
 
-int shim_kernel_is_reported(const struct shim_kernel *k)
-{
-	return untracked_of(k) == k->untracked_told;
-}
-
 /* Read what has been reported before the total, which only grows, so the difference is never
  * negative. */
 uint32_t shim_kernel_take_untracked(struct shim_kernel *k)

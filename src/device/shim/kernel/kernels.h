@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the shim knows of the program's modules and kernels. Records are never freed, since launches
- * read them without a lock, but those of what is gone are used again (records.h). */
+/* What the shim knows of the program's modules and kernels. Records live as long as the process. A
+ * handle that the driver reuses gets a new record. */
 #ifndef GPUSHARE_SHIM_KERNELS_H
 #define GPUSHARE_SHIM_KERNELS_H
 
@@ -43,20 +43,16 @@ struct shim_code {
 	uint32_t number; /* the number under which it is announced to the daemon */
 	/* registers per thread of the kernel as written; 0: not known */
 	uint32_t registers;
-	uint64_t content; /* shim_image_content() of its module; 0: not known */
-	/* NULL: its loading was not seen */
-	_Atomic(struct shim_module *) module;
+	uint64_t content;           /* shim_image_content() of its module; 0: not known */
+	struct shim_module *module; /* NULL: its loading was not seen */
 	/* its variants, at most one for each context (variant.h) */
 	_Atomic(struct shim_variant *) variants;
-	struct shim_variant *past; /* variant.c: variants that somebody may still look at */
 	/* enum ptx_transform_kind of the newest variant; AS_IS: there is none */
 	_Atomic uint32_t transform;
 	_Atomic uint32_t reason;  /* enum ptx_reason why there is no variant */
 	_Atomic uint32_t build;   /* enum shim_build */
 	_Atomic int cache_config; /* CUfunc_cache as the program last set it; 0: it has not */
 	struct shim_facts facts;
-	unsigned int handles;   /* records.c: how many records have it */
-	struct shim_code *next; /* records.c: of those that none has */
 };
 
 /* A handle to a kernel, or an executable graph. */
@@ -83,17 +79,14 @@ struct shim_kernel {
 	 */
 	CUfunction _Atomic direct;
 	_Atomic uint32_t counts; /* version of these fields; odd while they are being written */
-	struct shim_code *_Atomic code;
+	struct shim_code *code;
 	struct shim_time time[SHIM_DIMS_MAX];
-	CUfunction _Atomic original;
-	/* the library of a library's kernel; NULL: a function, or not known */
-	const void *_Atomic library;
+	CUfunction original;
+	atomic_flag placed;  /* set in shim_place while a record uses that place */
+	const void *library; /* the library of a library's kernel; NULL: a function, or not known */
 	/* for the function of a library's kernel in one context: that context, with which it goes;
 	 * else NULL */
-	CUcontext _Atomic ctx;
-	/* the driver has destroyed what had the handle, so the record may be another's
-	 * (struct shim_module has such a word as well) */
-	_Atomic int over;
+	CUcontext ctx;
 	/* where it was last found to be loaded (loading.c) */
 	struct shim_loaded *_Atomic loaded;
 	struct shim_graph *graph; /* what graph.c knows of its kernels */
@@ -161,6 +154,8 @@ static SHIM_INLINE int shim_kernel_counted_in(const struct shim_kernel *k, const
 int shim_kernel_use(const struct shim_kernel *k);
 void shim_kernel_unuse(const struct shim_kernel *k);
 
+/* What the handle stands for is about to go, and then the handle may be reused. */
+void shim_kernel_forget(struct shim_kernel *k);
 /*
  * A module or library is about to be unloaded, and its kernels' handles may be reused for others.
  */
@@ -168,11 +163,6 @@ void shim_kernels_unloaded(const void *module);
 /* The same for all that goes with a context: the kernels of its modules (call
  * shim_modules_ending() before), and the functions of libraries' kernels there. */
 void shim_kernels_ending(CUcontext ctx);
-/* The driver has destroyed the context: none of those functions is there any more, and no kernel is
- * counted there. */
-void shim_kernels_ended(CUcontext ctx);
-/* The program is about to destroy the executable graph. */
-void shim_kernel_graph_gone(struct shim_kernel *k);
 
 /* The program has got a kernel's handle by name: a CUfunction of a module, or a CUkernel of a
  * library. */
@@ -220,8 +210,6 @@ uint64_t shim_kernel_launches(const struct shim_kernel *k);
 /* Takes the number of launches without a slot that have not been taken yet; the caller reports them
  * to the daemon. */
 uint32_t shim_kernel_take_untracked(struct shim_kernel *k);
-/* Have all been taken? */
-int shim_kernel_is_reported(const struct shim_kernel *k);
 
 /*
  * If the time for these dimensions is not known, asks the daemon, once, for what it learned in
@@ -231,14 +219,8 @@ int shim_kernel_is_reported(const struct shim_kernel *k);
 void shim_kernel_recall(struct shim_session *s, struct shim_kernel *k, struct shim_time *t,
 			const unsigned int block[3], uint64_t tasks, double part);
 
-/* Calls visit for every record. */
+/* Calls visit for every record, the newest of each bucket first. */
 void shim_kernels_each(void (*visit)(struct shim_kernel *k, void *user), void *user);
-/* Between these two calls no record becomes another kernel's, so names may be read, and no variant
- * is freed. Keep it short. */
-void shim_kernels_keep(void);
-void shim_kernels_release(void);
-/* Is any thread between them? */
-int shim_kernels_kept(void);
 
 /* Reports a kernel to the daemon again, after more has become known. */
 void shim_kernel_tell(struct shim_session *s, const struct shim_code *code);

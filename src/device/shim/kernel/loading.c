@@ -15,10 +15,9 @@
 #include "device/shim/session/session.h"
 #include "device/shim/base/wraps.h"
 
-/* A library in a context. It is never freed, since a thread may still look at it, but it is used
- * again once no kernel's record points to it. */
+/* A library in a context. The records of its kernels point to this, so it is never freed. */
 struct shim_loaded {
-	const void *_Atomic library;
+	const void *library;
 	_Atomic(CUcontext) ctx; /* NULL: it is no longer loaded */
 	_Atomic int whole;      /* all of its kernels are loaded */
 	/* under lock: if not `whole`, the kernels that are loaded */
@@ -30,7 +29,8 @@ struct shim_loaded {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_loaded *loaded;     /* under lock */
 static struct shim_loaded *parents[2]; /* in a forked child: the parent's lists */
-static struct shim_loaded *past;       /* under lock: unloaded ones, to be used again */
+/* under lock: unloaded ones, which kernels' records may still point to */
+static struct shim_loaded *past;
 
 /* A module with at most this many functions is loaded as a whole, which takes less time than the
  * program's call. */
@@ -107,18 +107,6 @@ static void note_kernel(struct shim_loaded *is, struct shim_kernel *k)
 	k->loaded = is;
 }
 
-static struct shim_loaded *take_past(void)
-{
-	struct shim_loaded *is;
-
-	pthread_mutex_lock(&lock);
-	is = past;
-	if (is)
-		past = is->next;
-	pthread_mutex_unlock(&lock);
-	return is;
-}
-
 /* NULL: no memory, and then the next call closes the barrier again. */
 static struct shim_loaded *note(const void *library, CUcontext ctx)
 {
@@ -126,12 +114,9 @@ static struct shim_loaded *note(const void *library, CUcontext ctx)
 
 	if (is)
 		return is;
-	is = take_past();
-	if (!is)
-		is = calloc(1, sizeof(*is));
+	is = calloc(1, sizeof(*is));
 	if (!is)
 		return NULL;
-	is->whole = 0;
 	is->library = library;
 	is->ctx = ctx;
 	pthread_mutex_lock(&lock);
@@ -313,8 +298,7 @@ void shim_load_enter(struct shim_load *l, const void *kernel, CUcontext ctx)
 	if (!ctx)
 		ctx = shim_context_handle();
 	is = k->loaded;
-	/* If it is not the kernel's any more it may be another library's by now. */
-	if (!ctx || (is && is->ctx == ctx && is->library == k->library && k->loaded == is))
+	if (!ctx || (is && is->ctx == ctx))
 		return;
 	is = find_kernel(k, ctx);
 	if (is)
@@ -373,48 +357,32 @@ CUresult shim_load_now(const void *kernel)
 
 /* ---- what is unloaded ------------------------------------------------------------ */
 
-static void forget_loaded(struct shim_kernel *k, void *is)
+/* Under lock: moves a library to the list of unloaded ones. */
+static void retire(struct shim_loaded **at)
 {
-	struct shim_loaded *was = is;
+	struct shim_loaded *is = *at;
 
-	atomic_compare_exchange_strong(&k->loaded, &was, NULL);
-}
-
-/* They are off their list: makes them ready to be used again. */
-static void retire(struct shim_loaded *first)
-{
-	struct shim_loaded *is, *next;
-
-	for (is = first; is; is = next) {
-		next = is->next;
-		shim_kernels_each(forget_loaded, is);
-		is->ctx = NULL;
-		free(is->kernel);
-		is->kernel = NULL;
-		is->n = is->room = 0;
-		pthread_mutex_lock(&lock);
-		is->next = past;
-		past = is;
-		pthread_mutex_unlock(&lock);
-	}
+	*at = is->next;
+	is->ctx = NULL;
+	free(is->kernel);
+	is->kernel = NULL;
+	is->n = is->room = 0;
+	is->next = past;
+	past = is;
 }
 
 static void gone(const void *library, CUcontext ctx)
 {
-	struct shim_loaded **at = &loaded, *is, *taken = NULL;
+	struct shim_loaded **at = &loaded, *is;
 
 	pthread_mutex_lock(&lock);
 	while ((is = *at)) {
-		if (is->library != library && is->ctx != ctx) {
+		if (is->library == library || is->ctx == ctx)
+			retire(at);
+		else
 			at = &is->next;
-			continue;
-		}
-		*at = is->next;
-		is->next = taken;
-		taken = is;
 	}
 	pthread_mutex_unlock(&lock);
-	retire(taken);
 }
 
 void shim_load_gone_library(CUlibrary library)

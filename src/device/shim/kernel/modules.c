@@ -73,31 +73,11 @@ static struct shim_module *take_unloaded(const struct shim_image *image)
 	return m;
 }
 
-/* Takes the record of an unloaded module that no kernel's record points to off its list. NULL:
- * there is none. */
-static struct shim_module *take_any(void)
-{
-	struct shim_module **at = &unloaded, *m;
-
-	pthread_mutex_lock(&lock);
-	while (*at && ((*at)->codes || (*at)->users))
-		at = &(*at)->next;
-	m = *at;
-	if (m)
-		*at = m->next;
-	pthread_mutex_unlock(&lock);
-	if (m)
-		m->content = 0;
-	return m;
-}
-
 void shim_module_add(const void *handle, int library, int loaded, const struct shim_image *image)
 {
 	struct shim_module *m = library ? NULL : take_unloaded(image);
 	struct shim_image dropped = *image;
 
-	if (!m)
-		m = take_any();
 	if (!m)
 		m = calloc(1, sizeof(*m));
 	if (!m) {
@@ -108,7 +88,6 @@ void shim_module_add(const void *handle, int library, int loaded, const struct s
 	m->library = library;
 	m->ctx = library ? NULL : shim_context_handle();
 	m->ending = 0;
-	m->over = 0;
 	m->loaded = loaded;
 	m->whole = 0;
 	m->image = *image;
@@ -281,11 +260,10 @@ struct shim_module *shim_modules_ended(CUcontext ctx)
 	return ended;
 }
 
-void shim_module_unloaded(struct shim_module *m, int over)
+void shim_module_unloaded(struct shim_module *m)
 {
 	if (!m)
 		return;
-	m->over = over;
 	pthread_mutex_lock(&lock);
 	m->next = unloaded;
 	unloaded = m;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The modules and libraries that the program has loaded, with their images. Records are never
- * freed, but a program may load and unload without end, so they are used again. A CUmodule with a
- * short image (256 KiB at most) that is unloaded and loaded again gets its old record back, and its
- * kernels get theirs. Others get any record that no kernel's record points to. */
+/* The modules and libraries that the program has loaded, with their images. Records live as long as
+ * the process, since kernels' records point to them. A CUmodule with a short image
+ * (256 KiB at most) that is unloaded and loaded again gets its old record back, and its kernels
+ * get theirs: a program may do that without end. Others get new records each time. */
 #ifndef GPUSHARE_SHIM_MODULES_H
 #define GPUSHARE_SHIM_MODULES_H
 
@@ -10,10 +10,10 @@
 #include "device/shim/base/shim.h"
 
 struct shim_module {
-	const void *_Atomic handle;
-	_Atomic int library;   /* 1: a CUlibrary; 0: a CUmodule */
-	CUcontext _Atomic ctx; /* in which a CUmodule is loaded, and with which it goes */
-	_Atomic int ending;    /* the destruction of that context has begun */
+	const void *handle;
+	int library;        /* 1: a CUlibrary; 0: a CUmodule */
+	CUcontext ctx;      /* in which a CUmodule is loaded, and with which it goes */
+	_Atomic int ending; /* the destruction of that context has begun */
 	struct shim_image image;
 	_Atomic int gone;           /* it has been unloaded, or is about to be */
 	_Atomic unsigned int users; /* see shim_module_use() */
@@ -22,8 +22,6 @@ struct shim_module {
 	_Atomic int whole;
 	_Atomic int loaded;           /* for a module: all of its functions are loaded */
 	const struct shim_module *of; /* the library to which this module belongs; NULL: to none */
-	_Atomic unsigned int codes;   /* how many kernels point to this record */
-	_Atomic int over;             /* the driver has unloaded it */
 	size_t len;                   /* once it has been unloaded: its image's length, bytes */
 	uint64_t hash; /* and a hash of all of the image; 0: the record is not used again */
 	struct shim_module *next;
@@ -55,9 +53,9 @@ void shim_module_unuse(struct shim_module *m);
  * record; NULL: its loading was not seen. */
 struct shim_module *shim_module_gone(const void *handle);
 
-/* The module has been unloaded (over 1), or the driver has refused that (0), and nothing is known
- * of its kernels' handles any more: its record may be used again. m NULL: does nothing. */
-void shim_module_unloaded(struct shim_module *m, int over);
+/* The module has been unloaded, or the driver has refused that, and nothing is known of its
+ * kernels' handles any more: its record may be used again. m NULL: does nothing. */
+void shim_module_unloaded(struct shim_module *m);
 
 /* Call before the driver destroys a context: notes which modules go with it, and returns how many.
  * If the driver refuses, the note does no harm. Libraries' modules there are forgotten at once. */

@@ -32,9 +32,7 @@ void shim_summary_write(void)
 	f = open_memstream(&text, &len);
 	if (!f)
 		return;
-	shim_kernels_keep();
 	shim_kernels_each(write_kernel, f);
-	shim_kernels_release();
 	if (fclose(f) == 0 && len) {
 		fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
 		if (fd < 0 || write(fd, text, len) != (ssize_t)len)

@@ -11,7 +11,6 @@ struct shim_evictor {
 	struct shim_session *session;
 	/* a pointer of ours, since another context may have got its handle */
 	struct shim_context *current;
-	unsigned int reuses; /* shim_context_reuses when it became that */
 	/* context in use (shim_context_use) until the inspection ends */
 	struct shim_context *in;
 	int waits; /* an evicted kernel waits for its time slice */

@@ -111,8 +111,6 @@ int shim_facts_tell(struct shim_session *s, int anyway)
 		return -1;
 	if (!gs_client_grant(s->client).variants) /* an older daemon does not know this message */
 		return 0;
-	shim_kernels_keep();
 	shim_kernels_each(tell_of, &t);
-	shim_kernels_release();
 	return t.failed ? -1 : 0;
 }

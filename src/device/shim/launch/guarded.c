@@ -24,7 +24,6 @@
 #include "device/shim/variant/transforms.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/base/origin.h"
-#include "device/shim/launch/guarded.h"
 #include "device/shim/launch/packed.h"
 
 /* Time that a block takes to leave if it ran earlier or is to run later, ps: 0.6 ms per million
@@ -81,14 +80,6 @@ static int load(struct shim_context *c, struct shim_guards *g)
 	}
 	REAL(cuMemFree_v2)(g->areas);
 	return -1;
-}
-
-void shim_guards_forget(struct shim_context *c)
-{
-	struct shim_guards *g = atomic_exchange(&c->guards, NULL);
-
-	if (g != &cannot)
-		free(g);
 }
 
 /* Called once per context, since compiling two kernels takes the driver's lock. */

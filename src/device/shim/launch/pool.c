@@ -164,36 +164,6 @@ int shim_launch_is_alone(const struct shim_launch *l)
 	return 1;
 }
 
-int shim_launch_is_of(const struct shim_code *code)
-{
-	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
-		const struct shim_kernel *k = pool[i].kernel;
-
-		if (atomic_load(&pool[i].taken) != SHIM_FREE && k && k->code == code)
-			return 1;
-	}
-	return 0;
-}
-
-int shim_launch_forget_context(struct shim_context *c)
-{
-	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {
-		struct shim_launch *l = &pool[i];
-		int taken = SHIM_FREE;
-
-		if (l->ctx == c && atomic_load(&l->taken) != SHIM_FREE)
-			return 0;
-		if (l->watch.ctx != c)
-			continue;
-		/* Whoever has it may be about to look at its events. */
-		if (!atomic_compare_exchange_strong(&l->taken, &taken, SHIM_RECLAIMING))
-			return 0;
-		l->watch.ctx = NULL;
-		atomic_store(&l->taken, SHIM_FREE);
-	}
-	return 1;
-}
-
 void shim_launch_queue(struct shim_launch *l, CUstream stream, uint64_t ns, int unknown)
 {
 	l->queued.ns = ns;

@@ -94,7 +94,7 @@ struct shim_stopwatch {
 	uint8_t sampled; /* enum shim_timed */
 	/* The context of the events. Not a CUcontext: the driver may give the handle of a destroyed
 	 * context to a new one, and crashes over an event of the old one. */
-	struct shim_context *_Atomic ctx;
+	struct shim_context *ctx;
 	CUevent begin, end;
 	/* when it was found DONE while its events were not ready; 0: it was not */
 	uint64_t done_ns;
@@ -111,8 +111,8 @@ struct shim_launch {
 	_Atomic int taken; /* enum shim_slot_owned */
 	uint32_t index;    /* of the slot */
 	struct gs_slot *slot;
-	struct shim_context *_Atomic ctx;
-	struct shim_kernel *_Atomic kernel;
+	struct shim_context *ctx;
+	struct shim_kernel *kernel;
 	struct shim_time *time; /* the kernel's time with its block dimensions */
 	uint64_t nt, tasks;     /* as in struct shim_request */
 	/* blocks of the kernel as written that the GPU holds at once; 0: not known */
@@ -166,13 +166,6 @@ int shim_launch_keep_held(void);
 
 /* Makes this launch unevictable. */
 void shim_launch_keep(struct shim_launch *l);
-
-/* Is any launch out, or being made, that is of this kernel? */
-int shim_launch_is_of(const struct shim_code *code);
-
-/* A context has been destroyed, and its record is to be another one's: the launches forget the
- * events that they had there. Returns 0 if one is still out. */
-int shim_launch_forget_context(struct shim_context *c);
 
 /* Is this the only launch that is out? */
 int shim_launch_is_alone(const struct shim_launch *l);

@@ -301,8 +301,8 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	enum ptx_reason why;
 	uint64_t untracked_ns, seq;
 
-	atomic_store_explicit(&l->ctx, c, memory_order_relaxed);
-	l->kernel = k; /* before its variants are looked for: variant.c, free_past() */
+	l->ctx = c;
+	l->kernel = k;
 	l->time = r->time;
 	l->nt = shim_request_tasks(r);
 	l->tasks = r->tasks;

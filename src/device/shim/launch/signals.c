@@ -26,9 +26,7 @@ int shim_evictor_enter(struct shim_evictor *e, struct shim_context *c)
 			return -1;
 		e->in = c;
 	}
-	if (e->current != c || e->reuses != atomic_load(&shim_context_reuses)) {
-		e->current = NULL;
-		e->reuses = atomic_load(&shim_context_reuses);
+	if (e->current != c) {
 		rc = REAL(cuCtxSetCurrent)(c->ctx);
 		shim_fault_seen(c, rc);
 		if (rc != CUDA_SUCCESS)

@@ -139,29 +139,13 @@ int shim_untracked_tell(struct shim_session *s, int anyway)
 		return 0;
 	if (!s->connected)
 		return -1;
-	shim_kernels_keep();
 	shim_kernels_each(tell_of, &t);
 	if (!t.failed && (t.count || anyway))
 		send_told(&t);
-	shim_kernels_release();
 	if (t.failed)
 		return -1;
 	then = t.launched;
 	return 0;
-}
-
-void shim_untracked_tell_of(struct shim_kernel **k, unsigned int n)
-{
-	struct shim_session *s = shim_session_peek();
-	struct telling t = { .launched = launched_by_now() };
-
-	if (!s || !s->connected)
-		return;
-	t.client = s->client;
-	for (unsigned int i = 0; i < n; i++)
-		tell_of(k[i], &t);
-	if (!t.failed && t.count)
-		send_told(&t);
 }
 
 /*

@@ -158,10 +158,6 @@ uint64_t shim_untracked_number(int evictable, uint64_t *untracked_ns);
  */
 int shim_untracked_tell(struct shim_session *s, int anyway);
 
-/* Reports those of a few kernels now, before their records become others'; never waits. What cannot
- * be reported at this moment stays as it is. */
-void shim_untracked_tell_of(struct shim_kernel **k, unsigned int n);
-
 /* A kernel's time per block-task has changed from `was` to `is`: scales the time of the launches
  * that no slot has reported. */
 void shim_untracked_longer(uint64_t was, uint64_t is);

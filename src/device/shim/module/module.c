@@ -2,7 +2,6 @@
 /* Module and library loading. The driver gets the program's images unchanged, and the shim
  * remembers where they are (image.h). */
 #define _GNU_SOURCE
-#include "device/shim/base/upcalls.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/kernel/image.h"
 #include "device/shim/kernel/kernels.h"
@@ -115,14 +114,6 @@ SHIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *path)
 	return LOAD_MODULE(&l, REAL(cuModuleLoad)(module, path));
 }
 
-/* Reclaims launches that are over: as long as they are out, their kernels' records are not free. */
-static void begin_unload(struct shim_session *s)
-{
-	if (s)
-		shim_upcalls->reap(s);
-	shim_barrier_enter(0);
-}
-
 SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 {
 	struct shim_session *s = shim_session_peek();
@@ -130,13 +121,13 @@ SHIM_EXPORT CUresult cuModuleUnload(CUmodule module)
 	struct shim_held *held;
 	CUresult rc;
 
-	begin_unload(s);
+	shim_barrier_enter(0);
 	m = shim_module_gone(module);
 	shim_variants_unloaded(module);
 	shim_kernels_unloaded(module);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)module) : NULL;
 	rc = REAL(cuModuleUnload)(module);
-	shim_module_unloaded(m, rc == CUDA_SUCCESS);
+	shim_module_unloaded(m);
 	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;
@@ -185,18 +176,16 @@ SHIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path,
 SHIM_EXPORT CUresult cuLibraryUnload(CUlibrary library)
 {
 	struct shim_session *s = shim_session_peek();
-	struct shim_module *m;
 	struct shim_held *held;
 	CUresult rc;
 
-	begin_unload(s);
-	m = shim_module_gone(library);
+	shim_barrier_enter(0);
+	shim_module_unloaded(shim_module_gone(library));
 	shim_load_gone_library(library);
 	shim_variants_unloaded(library);
 	shim_kernels_unloaded(library);
 	held = s ? shim_take(SHIM_CHARGE_MODULE, (uintptr_t)library) : NULL;
 	rc = REAL(cuLibraryUnload)(library);
-	shim_module_unloaded(m, rc == CUDA_SUCCESS);
 	shim_barrier_leave(0);
 	shim_taken(s, held, rc == CUDA_SUCCESS);
 	return rc;

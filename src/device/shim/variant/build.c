@@ -43,7 +43,6 @@ static struct wanted queue[WANTED_MAX]; /* under lock */
 static unsigned int nqueue;             /* under lock */
 static int started;                     /* under lock */
 static _Atomic int stop, busy;
-static const struct shim_context *making; /* under lock: the thread makes a variant for it */
 
 /* ---- one variant ------------------------------------------------------------------------- */
 
@@ -206,32 +205,10 @@ static int take(struct wanted *w)
 	if (!stop) {
 		*w = queue[longest];
 		queue[longest] = queue[--nqueue];
-		making = w->ctx;
 		busy = 1;
 	}
 	pthread_mutex_unlock(&lock);
 	return !stop;
-}
-
-int shim_build_is_for(const struct shim_context *c)
-{
-	int is;
-
-	pthread_mutex_lock(&lock);
-	is = making == c;
-	for (unsigned int i = 0; i < nqueue; i++)
-		is |= queue[i].ctx == c;
-	pthread_mutex_unlock(&lock);
-	return is;
-}
-
-/* The variant is made, or it cannot be. */
-static void made(void)
-{
-	pthread_mutex_lock(&lock);
-	making = NULL;
-	pthread_mutex_unlock(&lock);
-	atomic_store(&busy, 0);
 }
 
 static void rest(uint64_t ns)
@@ -252,7 +229,7 @@ static void *run(void *session)
 		uint64_t from = gs_clock_ns();
 
 		build(session, &w);
-		made();
+		atomic_store(&busy, 0);
 		rest(gs_clock_ns() - from);
 	}
 	return NULL;
@@ -310,12 +287,12 @@ void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim
 	uint32_t not = SHIM_BUILD_NOT;
 	CUstreamCaptureMode mode;
 
-	if (shim_variant_is_in(k->code, c))
+	if (shim_variant_in(k->code, c))
 		return;
 	shim_capture_relax(&mode);
 	shim_variant_adopt(k, c);
 	shim_capture_restore(mode);
-	if (s->variant_min_ns || shim_variant_is_in(k->code, c))
+	if (s->variant_min_ns || shim_variant_in(k->code, c))
 		return;
 	if (atomic_compare_exchange_strong(&k->code->build, &not, SHIM_BUILD_WANTED))
 		build(s, &w);
@@ -342,7 +319,6 @@ void shim_build_forked(void)
 	pthread_cond_init(&more, NULL);
 	nqueue = 0;
 	started = 0;
-	making = NULL;
 	busy = 0;
 	stop = 0;
 }

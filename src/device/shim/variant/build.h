@@ -20,9 +20,6 @@ void shim_build_consider(struct shim_session *s, struct shim_kernel *k, struct s
 void shim_build_first(struct shim_session *s, struct shim_kernel *k, struct shim_context *c,
 		      const struct shim_seen *seen);
 
-/* Is a variant for the context being made, or to be made? */
-int shim_build_is_for(const struct shim_context *c);
-
 /* The process ends: makes no more variants. Waits, for a second at most, until the thread is no
  * longer inside the driver. */
 void shim_build_stop(void);

@@ -3,12 +3,10 @@
 #define _GNU_SOURCE
 #include "device/shim/variant/variant.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/shim/base/upcalls.h"
 #include "device/shim/memory/local.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/session/session.h"
@@ -29,35 +27,13 @@ void shim_variant_free(struct shim_variant *v)
 	free(v);
 }
 
-/* Protects the variants' lists from other writers; readers need no lock. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* Frees the kernel's variants that are gone, if nobody can still look at them. */
-static void free_past(struct shim_code *code)
-{
-	struct shim_variant *v = NULL, *next;
-
-	pthread_mutex_lock(&lock);
-	if (code->past && !shim_kernels_kept() && !shim_upcalls->code_is_out(code)) {
-		v = code->past;
-		code->past = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	for (; v; v = next) {
-		next = v->past;
-		shim_variant_free(v);
-	}
-}
-
 void shim_variant_add(struct shim_code *code, struct shim_variant *v)
 {
 	struct shim_session *s = shim_session_peek();
 
-	free_past(code);
-	pthread_mutex_lock(&lock);
 	v->next = atomic_load(&code->variants);
-	atomic_store(&code->variants, v);
-	pthread_mutex_unlock(&lock);
+	while (!atomic_compare_exchange_weak(&code->variants, &v->next, v))
+		;
 	code->transform = v->transform;
 	code->facts.changed = 1;
 	if (code->module)
@@ -140,16 +116,6 @@ static int adopt(struct shim_kernel *k, struct shim_context *c, enum ptx_transfo
 	return 1;
 }
 
-int shim_variant_is_in(const struct shim_code *code, const struct shim_context *c)
-{
-	int is;
-
-	shim_kernels_keep();
-	is = shim_variant_in(code, c) != NULL;
-	shim_kernels_release();
-	return is;
-}
-
 void shim_variant_adopt(struct shim_kernel *k, struct shim_context *c)
 {
 	if (k->code->module && !adopt(k, c, PTX_TRANSFORM_PERSISTENT))
@@ -223,10 +189,8 @@ void shim_variants_set(const struct shim_code *code, CUfunction_attribute attrib
 {
 	struct setting to = { attribute, value };
 
-	shim_kernels_keep();
 	for (struct shim_variant *v = atomic_load(&code->variants); v; v = v->next)
 		in_its_context(v, set, &to);
-	shim_kernels_release();
 }
 
 static void set_cache(struct shim_variant *v, void *user)
@@ -237,10 +201,8 @@ static void set_cache(struct shim_variant *v, void *user)
 void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config)
 {
 	code->cache_config = (int)config;
-	shim_kernels_keep();
 	for (struct shim_variant *v = atomic_load(&code->variants); v; v = v->next)
 		in_its_context(v, set_cache, &config);
-	shim_kernels_release();
 }
 
 static void unload(struct shim_variant *v, void *unused)
@@ -249,34 +211,28 @@ static void unload(struct shim_variant *v, void *unused)
 	REAL(cuModuleUnload)(v->module);
 }
 
-/* No launch finds the variant any more, but somebody may still look at it. */
-static void keep_record(struct shim_code *code, struct shim_variant *v)
+/* The variants of unloaded modules. Their records stay, since launches that have ended may still be
+ * inspected. */
+static _Atomic(struct shim_variant *) unloaded;
+
+static void keep_record(struct shim_variant *v)
 {
-	pthread_mutex_lock(&lock);
-	v->past = code->past;
-	code->past = v;
-	pthread_mutex_unlock(&lock);
+	v->unloaded = atomic_load(&unloaded);
+	while (!atomic_compare_exchange_weak(&unloaded, &v->unloaded, v))
+		;
 }
 
 static void drop(struct shim_kernel *k, void *module)
 {
-	struct shim_code *code = k->code;
-	const struct shim_module *m = code->module;
-	struct shim_variant *next, *v = NULL;
+	const struct shim_module *m = k->code->module;
+	struct shim_variant *v =
+		m && m->handle == module ? atomic_exchange(&k->code->variants, NULL) : NULL;
 
-	pthread_mutex_lock(&lock); /* another thread may be taking some of them (drop_ended) */
-	if (m && m->handle == module)
-		v = atomic_exchange(&code->variants, NULL);
-	pthread_mutex_unlock(&lock);
-	if (!v)
-		return;
-	for (; v; v = next) {
-		next = v->next;
+	for (; v; v = v->next) {
 		if (v->module)
 			in_its_context(v, unload, NULL);
-		keep_record(code, v);
+		keep_record(v);
 	}
-	free_past(code);
 }
 
 void shim_variants_unloaded(const void *module)
@@ -295,38 +251,6 @@ static void drop_ending(struct shim_kernel *k, void *ctx)
 void shim_variants_ending(CUcontext ctx)
 {
 	shim_kernels_each(drop_ending, ctx);
-}
-
-static void drop_ended(struct shim_kernel *k, void *ctx)
-{
-	struct shim_code *code = k->code;
-	struct shim_variant *v, *before = NULL, *next;
-	int some = 0;
-
-	pthread_mutex_lock(&lock);
-	for (v = atomic_load(&code->variants); v; v = next) {
-		next = v->next;
-		if (!v->ctx->gone || v->ctx->ctx != ctx) {
-			before = v;
-			continue;
-		}
-		/* v leads on as before, since somebody may be looking at it. */
-		if (before)
-			before->next = next;
-		else
-			atomic_store(&code->variants, next);
-		v->past = code->past;
-		code->past = v;
-		some = 1;
-	}
-	pthread_mutex_unlock(&lock);
-	if (some)
-		free_past(code);
-}
-
-void shim_variants_ended(CUcontext ctx)
-{
-	shim_kernels_each(drop_ended, ctx);
 }
 
 /* ---- what they cost ------------------------------------------------------------------ */

@@ -36,8 +36,8 @@ struct shim_cost {
 };
 
 struct shim_variant {
-	struct shim_variant *_Atomic next; /* of the same kernel */
-	struct shim_variant *past;         /* the next one of the kernel's that are gone */
+	struct shim_variant *next;     /* of the same kernel */
+	struct shim_variant *unloaded; /* the next one whose module is gone */
 	struct shim_context *ctx;
 	/* to be unloaded by the shim; NULL: the variant is part of the program's own module */
 	CUmodule module;
@@ -55,8 +55,7 @@ struct shim_variant {
 	struct shim_cost cost;
 };
 
-/* The kernel's variant in that context, or NULL. It stays as long as a launch of the kernel is out,
- * or shim_kernels_keep() holds. */
+/* The kernel's variant in that context, or NULL. */
 static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 						   const struct shim_context *c)
 {
@@ -66,9 +65,6 @@ static inline struct shim_variant *shim_variant_in(const struct shim_code *code,
 		v = v->next;
 	return v;
 }
-
-/* Has the kernel a variant in that context? For who has no launch of it out. */
-int shim_variant_is_in(const struct shim_code *code, const struct shim_context *c);
 
 /* Makes launches of the kernel use v from now on; v then belongs to the kernel. */
 void shim_variant_add(struct shim_code *code, struct shim_variant *v);
@@ -92,9 +88,6 @@ void shim_variants_set_cache(struct shim_code *code, CUfunc_cache config);
 void shim_variants_unloaded(const void *module);
 /* The same for the modules that go with a context; call shim_modules_ending() before. */
 void shim_variants_ending(CUcontext ctx);
-/* The driver has destroyed the context: removes what is left, the variants there of kernels of
- * libraries, which stay. */
-void shim_variants_ended(CUcontext ctx);
 
 /* At most so many launches take part in the comparison of a new variant; all must be timed. */
 #define SHIM_COMPARED 12

@@ -68,7 +68,6 @@ void gs_command_doorbell(struct gs_arbiter *a, struct gs_gpu_client *client)
 }
 
 struct announce {
-	struct gs_gpu_client *client;
 	struct gs_step_usage *usage;
 	struct gs_kernel_map *kernels;
 	const struct gs_msg_kernel *kernel;
@@ -76,36 +75,23 @@ struct announce {
 	int rc;
 };
 
-/* The number has been another kernel's. What the page says under it by now is booked as that one's,
- * and how long that one takes says nothing about this one. */
-static void rename_kernel(struct gs_gpu *gpu, const struct announce *n)
-{
-	gs_gpu_doorbell(n->client);
-	gs_gpu_step(gpu, gs_clock_ns());
-	n->kernels->tpt_ps[n->kernel->number] = 0;
-}
-
 static void do_announce(struct gs_gpu *gpu, void *arg)
 {
 	struct announce *n = arg;
 	const struct gs_msg_kernel *k = n->kernel;
 
-	if (k->number < GS_STEP_USAGE_KERNELS_MAX && n->kernels->key[k->number] &&
-	    n->kernels->key[k->number] != n->key)
-		rename_kernel(gpu, n);
+	(void)gpu;
 	n->rc = gs_step_usage_announce(n->usage, n->kernels, k->number, k->name, k->transform,
 				       k->reason, k->registers);
 	if (k->number < GS_STEP_USAGE_KERNELS_MAX)
 		n->kernels->key[k->number] = n->key;
 }
 
-int gs_command_announce(struct gs_arbiter *a, struct gs_gpu_client *client,
-			struct gs_step_usage *usage, struct gs_kernel_map *kernels,
-			const struct gs_msg_kernel *kernel, uint64_t key)
+int gs_command_announce(struct gs_arbiter *a, struct gs_step_usage *usage,
+			struct gs_kernel_map *kernels, const struct gs_msg_kernel *kernel,
+			uint64_t key)
 {
-	struct announce n = {
-		.client = client, .usage = usage, .kernels = kernels, .kernel = kernel, .key = key
-	};
+	struct announce n = { .usage = usage, .kernels = kernels, .kernel = kernel, .key = key };
 
 	gs_arbiter_call(a, do_announce, &n);
 	return n.rc;

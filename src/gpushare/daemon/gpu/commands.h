@@ -28,11 +28,10 @@ int gs_command_leave(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
 void gs_command_doorbell(struct gs_arbiter *arbiter, struct gs_gpu_client *client);
 
 /* Announces a client's kernel to its usage and its list of kernels, with its key in the table of
- * learned times. If the number was another kernel's, the page is polled first. Returns 0; -1: it is
- * not listed, see gs_step_usage_announce(). */
-int gs_command_announce(struct gs_arbiter *arbiter, struct gs_gpu_client *client,
-			struct gs_step_usage *usage, struct gs_kernel_map *kernels,
-			const struct gs_msg_kernel *kernel, uint64_t key);
+ * learned times. Returns 0; -1: it is not listed, see gs_step_usage_announce(). */
+int gs_command_announce(struct gs_arbiter *arbiter, struct gs_step_usage *usage,
+			struct gs_kernel_map *kernels, const struct gs_msg_kernel *kernel,
+			uint64_t key);
 
 /* Stores what is known of such a kernel's variant; does nothing if the kernel is not listed. */
 void gs_command_variant(struct gs_arbiter *arbiter, struct gs_step_usage *usage,

@@ -266,7 +266,7 @@ int gs_on_kernel(struct gs_connection *conn, struct gs_msg *msg, int fd)
 		return -1;
 	gs_text_disarm(k->name);
 	key = gs_learned_key(conn->step->info.uid, k->content, conn->registration.program, k->name);
-	if (gs_command_announce(conn->device->arbiter, conn->client, &conn->step->live,
+	if (gs_command_announce(conn->device->arbiter, &conn->step->live,
 				conn->registration.kernels, k, key) < 0 &&
 	    conn->registration.kernels_ignored++ == 0)
 		gs_complain("%s: kernel %u and what follows is not listed: more than %u", conn->who,
