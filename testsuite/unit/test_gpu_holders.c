@@ -46,6 +46,35 @@ static void urgent_runs_beside_what_cannot_leave(void **unused)
 	all_leave(low, high);
 }
 
+/* Whoever times a launch sees afterwards whether anybody came beside it meanwhile. */
+static void neighbours_are_counted(void **unused)
+{
+	struct client *low, *high;
+	uint32_t came;
+
+	(void)unused;
+	begin_sharing("frs", 0);
+	low = running(1, 1, AS_IS, 0);
+	came = gs_page_load(low->page->besides);
+	grant(US);
+	assert_int_equal(gs_page_load(low->page->besides), came);
+	for (unsigned i = 1; i <= 2; i++) {
+		high = requests(2, 10, AS_IS, 0);
+		grant(US);
+		agent(high);
+		grant(MS);
+		assert_true(gs_page_load(low->page->beside));
+		finish(high, 0);
+		grant(10 * MS);
+		leave(high);
+		grant(10 * MS);
+		assert_false(gs_page_load(low->page->beside));
+		assert_int_equal(gs_page_load(low->page->besides), came + i);
+	}
+	finish(low, 0);
+	all_leave(low, NULL);
+}
+
 static void urgent_need_not_request_beside_what_cannot_leave(void **unused)
 {
 	struct client *low, *high;
@@ -395,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urgent_runs_beside_what_cannot_leave),
+		cmocka_unit_test(neighbours_are_counted),
 		cmocka_unit_test(urgent_need_not_request_beside_what_cannot_leave),
 		cmocka_unit_test(urgent_waits_for_what_leaves_soon),
 		cmocka_unit_test(nobody_waits_long_for_what_should_have_left),

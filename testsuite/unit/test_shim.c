@@ -514,5 +514,6 @@ int main(void)
 	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() +
 		    shim_guarded_launches() + shim_watchers() + shim_holds() + shim_graphs() +
 		    shim_queues() + shim_unlisted() + shim_waits() + shim_reports();
+	failures += shim_neighbours();
 	return failures + shim_contexts();
 }

@@ -231,7 +231,7 @@ void gs_contention_tell(const struct gs_gpu *gpu, uint64_t now)
 		gs_page_tell(t->p.page->shared, active.users > own || t->p.force_ns);
 		gs_page_tell(t->p.page->only, alone && !t->p.force_ns && !t->p.period.deadline_ns);
 		gs_page_tell(t->p.page->preenqueue, gpu->o.preenqueue && there && there != t);
-		gs_page_tell(t->p.page->beside, gs_holders_beside(t, &present));
+		gs_holders_tell_present(t, &present);
 		gs_page_tell(t->p.page->priorities.leave_most_us,
 			     leave_most_us(gpu, t, seen.longest_ns));
 	}

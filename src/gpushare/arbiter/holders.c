@@ -78,21 +78,33 @@ struct gs_present gs_holders_present(const struct gs_gpu *gpu)
 	return present;
 }
 
-enum gs_beside gs_holders_beside(const struct gs_gpu_client *t, const struct gs_present *present)
+/* May kernels of others be on the GPU at the same time as this client's? */
+static enum gs_beside beside(const struct gs_gpu_client *t, const struct gs_present *present)
 {
 	const struct gs_gpu *gpu = t->gpu;
-	unsigned own = t != gpu->holder && present->others && is_present(t);
+	/* It may have lost its time slice and still have something out that cannot leave. */
+	unsigned own = t != gpu->holder && is_present(t);
 
-	if (present->others > own || (present->holder && gs_holders_is_beside(t)))
+	if (present->others > own || (present->holder && (own || gs_holders_is_beside(t))))
 		return gpu->o.one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
 	return GS_BESIDE_NOBODY;
+}
+
+void gs_holders_tell_present(struct gs_gpu_client *t, const struct gs_present *present)
+{
+	struct gs_page *page = t->p.page;
+	enum gs_beside is = beside(t, present);
+
+	if (is != GS_BESIDE_NOBODY && gs_page_load(page->beside) == GS_BESIDE_NOBODY)
+		gs_page_store(page->besides, gs_page_load(page->besides) + 1);
+	gs_page_tell(page->beside, is);
 }
 
 void gs_holders_tell_beside(struct gs_gpu_client *t)
 {
 	struct gs_present present = gs_holders_present(t->gpu);
 
-	gs_page_tell(t->p.page->beside, gs_holders_beside(t, &present));
+	gs_holders_tell_present(t, &present);
 }
 
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)

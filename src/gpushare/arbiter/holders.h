@@ -43,12 +43,10 @@ struct gs_present {
 };
 struct gs_present gs_holders_present(const struct gs_gpu *gpu);
 
-/* May kernels of others be on the GPU at the same time as this client's? The value for
- * gs_page.beside. */
-enum gs_beside gs_holders_beside(const struct gs_gpu_client *client,
-				 const struct gs_present *present);
-/* Writes that to the client's page. */
-void gs_holders_tell_beside(struct gs_gpu_client *client);
+/* Writes to the client's page whether kernels of others may be on the GPU at the same time as its
+ * own (gs_page.beside). `present` is of its GPU; for several clients it is found once. */
+void gs_holders_tell_present(struct gs_gpu_client *client, const struct gs_present *present);
+void gs_holders_tell_beside(struct gs_gpu_client *client); /* the same, for one */
 
 /* Makes `next`, which has the time slice beside the holder and is its equal, the holder. The old
  * holder keeps a time slice beside it. */

@@ -216,9 +216,11 @@ struct gs_page {
 	_Atomic uint64_t lease;
 	/* written by the client: the most device memory that it has held, bytes */
 	_Atomic uint64_t peak;
-	_Atomic uint32_t unused[4];
+	/* written by the daemon, before beside: how often that has become other than
+	 * GS_BESIDE_NOBODY; wraps around */
+	_Atomic uint32_t besides;
 	/* written by the client: slots from this one on were never in use; 0: it does not say */
-	_Atomic uint32_t used;
+	_Alignas(64) _Atomic uint32_t used;
 	_Atomic uint32_t attended; /* written by the daemon: enum gs_attended */
 	/* written by the client: +1, and a futex wake unless the arbiter is awake, to make the
 	 * daemon look at the page */

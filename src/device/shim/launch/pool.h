@@ -96,6 +96,7 @@ struct shim_stopwatch {
 	 * context to a new one, and crashes over an event of the old one. */
 	struct shim_context *ctx;
 	CUevent begin, end;
+	uint32_t besides; /* the page's, when the launch was made */
 	/* when it was found DONE while its events were not ready; 0: it was not */
 	uint64_t done_ns;
 };
