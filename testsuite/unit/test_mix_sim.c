@@ -98,6 +98,23 @@ static void test_quanta_follow_what_was_measured(void **state)
 	assert_float_equal(simulated_antt(1 * MS), (10 + 20) / 2.0 / 10, 0.001);
 }
 
+/* Where gpushared's idea of a hand-over changes from round to round, so do the quanta. */
+static void test_quanta_follow_it_round_by_round(void **state)
+{
+	struct mix m = two_kernels();
+	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" },
+				.taken_ns = 135 * US,
+				.taken_then_ns = { 135 * US, 1 * MS },
+				.taken = 2,
+				.gpu_ns = { 10 * MS, 10 * MS } };
+	struct gs_error err;
+
+	(void)state;
+	m.rounds = 4;
+	assert_int_equal(mix_simulate(&m, &r, &err), 0);
+	assert_float_equal(r.sim.antt, ((18.1 + 20) / 2 / 10 + (10 + 20) / 2.0 / 10) / 2, 0.02);
+}
+
 static void test_median_of_what_gpushared_says(void **state)
 {
 	static const uint64_t said[] = { 135 * US, 190 * US, 210 * US, 200 * US, 205 * US };
@@ -208,6 +225,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quanta_follow_what_was_measured),
+		cmocka_unit_test(test_quanta_follow_it_round_by_round),
 		cmocka_unit_test(test_median_of_what_gpushared_says),
 		cmocka_unit_test(test_lengths_are_told_as_gpushared_had_them),
 		cmocka_unit_test(test_gaps_by_kind),

@@ -8,6 +8,9 @@
 #include "gpushare/metrics/timeline.h"
 #include "gpushare/sim/experiment.h"
 
+/* gpushared is asked so often at most. */
+#define MIX_REQUESTED_MAX 64
+
 /* The programs under one way of sharing. */
 struct mix_result {
 	struct bench_way way;
@@ -19,7 +22,9 @@ struct mix_result {
 	uint64_t wrong;         /* block-tasks that did not run exactly once */
 	uint64_t handover_ns;   /* median gap between two programs; 0: none seen */
 	struct sim_costs costs; /* the same by kind */
-	uint64_t taken_ns;      /* what gpushared took a hand-over for, in the median */
+	uint64_t taken_ns;      /* what gpushared took a hand-over for, in the median... */
+	uint64_t taken_then_ns[MIX_REQUESTED_MAX]; /* ...and after some of the rounds */
+	size_t taken;
 	uint64_t told_ns[BENCH_PROGRAMS_MAX]; /* what gpushared took each for alone, in the mean; 0:
 						 it does not know */
 	uint64_t gpu_ns[BENCH_PROGRAMS_MAX];  /* what each kept the GPU busy with per launch, in the
@@ -57,13 +62,12 @@ enum mix_gap {
 };
 
 #define MIX_GAPS_MAX 65536
-#define MIX_REQUESTED_MAX 64
 
 struct mix_gaps {
 	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
 	size_t count[MIX_GAP_KINDS];
-	double taken_ns[MIX_REQUESTED_MAX]; /* what gpushared took a hand-over for, after some of
-					       the rounds */
+	uint64_t taken_ns[MIX_REQUESTED_MAX]; /* what gpushared took a hand-over for, after some
+						 of the rounds */
 	size_t taken;
 	double told_ns[BENCH_PROGRAMS_MAX]; /* what it took each kernel alone for: sums of so many
 					       as it knew */
@@ -93,8 +97,8 @@ void mix_gaps_result(const struct mix *mix, struct mix_gaps *gaps, struct mix_re
 
 /*
  * The same orders in the simulator, as the gpushared that the stage last began
- * was configured, with the quanta that follow what it took a hand-over for, and the costs in
- * *result.
+ * was configured, with the quanta that follow what it took a hand-over for as the rounds went by,
+ * and the costs in *result.
  */
 int mix_simulate(struct mix *mix, struct mix_result *result, struct gs_error *err);
 

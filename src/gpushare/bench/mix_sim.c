@@ -138,9 +138,22 @@ int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error
 		gaps->told[i] += alone_ns[i] != 0;
 	}
 	if (gaps->taken < MIX_REQUESTED_MAX)
-		gaps->taken_ns[gaps->taken++] = (double)is.handover_ns;
+		gaps->taken_ns[gaps->taken++] = is.handover_ns;
 	gaps->leave_ns = is.leave_ns;
 	return 0;
+}
+
+static void keep_taken(const struct mix_gaps *gaps, struct mix_result *r)
+{
+	double ns[MIX_REQUESTED_MAX];
+
+	for (size_t i = 0; i < gaps->taken; i++) {
+		r->taken_then_ns[i] = gaps->taken_ns[i];
+		ns[i] = (double)gaps->taken_ns[i];
+	}
+	r->taken = gaps->taken;
+	if (gaps->taken)
+		r->taken_ns = (uint64_t)gs_quantile(ns, gaps->taken, 0.5);
 }
 
 void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_result *r)
@@ -155,8 +168,7 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
 		.leave_ns = leave_ns(gaps),
 	};
-	if (gaps->taken)
-		r->taken_ns = (uint64_t)gs_quantile(gaps->taken_ns, gaps->taken, 0.5);
+	keep_taken(gaps, r);
 	/* A kind of hand-over that was not seen in these rounds counts as much as the others. */
 	if (!gaps->count[MIX_ENDED])
 		r->costs.ended_ns = r->handover_ns;
@@ -180,6 +192,10 @@ int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 		.order = m->order,
 		.rounds = m->rounds,
 		.costs = r->costs,
+		/* A kernel that is somewhat longer than the shortest quantum is let finish in some
+		 * rounds and evicted in others. */
+		.handover_ns = r->taken_then_ns,
+		.handovers = r->taken,
 	};
 	struct sim_row *row;
 

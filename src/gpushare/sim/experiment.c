@@ -43,9 +43,10 @@ static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rou
 		      struct gs_error *err)
 {
 	const struct sim_experiment *x = p->x;
+	struct gs_sched_options options = x->options;
 	struct sim_run run = {
 		.policy = policy,
-		.options = &x->options,
+		.options = &options,
 		.costs = &x->costs,
 		.next = next,
 		.finished = finished,
@@ -57,6 +58,8 @@ static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rou
 	for (unsigned round = 0; round < x->rounds; round++) {
 		sim_order_next(&x->order, p->arrival, x->workload->count, &state);
 		p->next = 0;
+		if (x->handovers)
+			options.handover_ns = x->handover_ns[round % x->handovers];
 		run.held = round == 0 && x->held ? held : NULL;
 		if (sim_engine_run(&run, err) < 0)
 			return -1;

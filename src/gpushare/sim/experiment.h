@@ -15,6 +15,10 @@ struct sim_experiment {
 	struct sim_costs costs;
 	struct sim_order order;
 	unsigned rounds; /* at least 1 */
+	/* What the scheduler takes a hand-over for, ns, round after round, and then from the first
+	 * one again. No handovers: always options.handover_ns. */
+	const uint64_t *handover_ns;
+	size_t handovers;
 	/* Told of the first round's stretches; may be NULL. */
 	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);
 	void *arg;
