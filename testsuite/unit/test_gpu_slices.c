@@ -57,16 +57,16 @@ static void test_handover_is_learned(void **unused)
 	begin_with(&o);
 	low = join(1, 1);
 	high = join(2, 10);
-	occupy(low, 1000);
-	for (unsigned i = 0; i < 40; i++) {
+	occupy(low, 2000);
+	for (unsigned i = 0; i < 160; i++) {
 		grant(5 * MS);
-		launch(high, i, 10, 1);
+		launch(high, i % 32, 10, 1);
 		grant(10 * US);
 		evicted(low, 0, 10 * i);
 		grant(20 * US);
 		assert_true(has_turn(high));
 		/* first soon there, then late; seen late, it says nothing */
-		if (i < 20) {
+		if (i < 80) {
 			agent(high);
 			grant(20 * US);
 		} else {
@@ -74,13 +74,14 @@ static void test_handover_is_learned(void **unused)
 			agent(high);
 		}
 		grant(10 * MS);
-		finish(high, i);
+		finish(high, i % 32);
 		grant(0);
+		go(high, i % 32, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 		grant(1 * MS);
 		agent(low);
 		grant(400 * US);
 		gs_gpu_status(gpu, &status);
-		if (i == 19)
+		if (i == 79)
 			assert_in_range(status.handover_ns, 45 * US, 60 * US);
 	}
 	assert_in_range(status.handover_ns, 80 * US, 100 * US);
