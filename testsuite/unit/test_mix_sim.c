@@ -104,8 +104,8 @@ static void test_quanta_follow_it_round_by_round(void **state)
 	struct mix m = two_kernels();
 	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" },
 				.taken_ns = 135 * US,
-				.taken_then_ns = { 135 * US, 1 * MS },
-				.taken = 2,
+				.belief = { { 135 * US, { 0 } }, { 1 * MS, { 0 } } },
+				.beliefs = 2,
 				.gpu_ns = { 10 * MS, 10 * MS } };
 	struct gs_error err;
 
@@ -160,10 +160,15 @@ static void test_lengths_are_told_as_gpushared_had_them(void **state)
 	gaps->rounds = 0;
 	kernel[1].arrival_ns = 1 * US;
 	assert_int_equal(mix_simulate(&m, &r, &err), 0);
-	/* The second comes a moment later, and preempts, as it is told to be the shorter one. */
+	/* The second comes a moment later, and preempts where it is told to be the shorter one. */
 	assert_true(m.workload.kernel[0].told_ns == 13 * MS && !m.workload.kernel[1].told_ns);
 	assert_float_equal(r.sim.antt, 1.5, 0.01);
 	assert_true(r.sim.dntt_avg > 0.49);
+	/* Where gpushared believed the first one to be the shorter one, it is let finish. */
+	m.rounds = 3;
+	r.belief[2].alone_ns[0] = 9 * MS;
+	assert_int_equal(mix_simulate(&m, &r, &err), 0);
+	assert_float_equal(r.sim.dntt_avg, 0.17, 0.01);
 	free(gaps);
 }
 

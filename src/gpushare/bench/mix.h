@@ -11,6 +11,12 @@
 /* gpushared is asked so often at most. */
 #define MIX_REQUESTED_MAX 64
 
+/* What gpushared believed after one of the rounds. */
+struct mix_belief {
+	uint64_t handover_ns;
+	uint64_t alone_ns[BENCH_PROGRAMS_MAX]; /* of each program; 0: it did not know */
+};
+
 /* The programs under one way of sharing. */
 struct mix_result {
 	struct bench_way way;
@@ -22,11 +28,11 @@ struct mix_result {
 	uint64_t wrong;         /* block-tasks that did not run exactly once */
 	uint64_t handover_ns;   /* median gap between two programs; 0: none seen */
 	struct sim_costs costs; /* the same by kind */
-	uint64_t taken_ns;      /* what gpushared took a hand-over for, in the median... */
-	uint64_t taken_then_ns[MIX_REQUESTED_MAX]; /* ...and after some of the rounds */
-	size_t taken;
-	uint64_t told_ns[BENCH_PROGRAMS_MAX]; /* what gpushared took each for alone, in the mean; 0:
-						 it does not know */
+	struct mix_belief belief[MIX_REQUESTED_MAX]; /* gpushared's, in the order of the rounds */
+	size_t beliefs;
+	uint64_t taken_ns;                    /* what it took a hand-over for, in the median */
+	uint64_t told_ns[BENCH_PROGRAMS_MAX]; /* what it took each for alone, in the mean; 0: it
+						 does not know */
 	uint64_t gpu_ns[BENCH_PROGRAMS_MAX];  /* what each kept the GPU busy with per launch, in the
 						 mean */
 	struct gs_span *span;                 /* of the first round, lane: kernel */
@@ -66,12 +72,8 @@ enum mix_gap {
 struct mix_gaps {
 	double ns[MIX_GAP_KINDS][MIX_GAPS_MAX];
 	size_t count[MIX_GAP_KINDS];
-	uint64_t taken_ns[MIX_REQUESTED_MAX]; /* what gpushared took a hand-over for, after some
-						 of the rounds */
-	size_t taken;
-	double told_ns[BENCH_PROGRAMS_MAX]; /* what it took each kernel alone for: sums of so many
-					       as it knew */
-	size_t told[BENCH_PROGRAMS_MAX];
+	struct mix_belief belief[MIX_REQUESTED_MAX];
+	size_t beliefs;
 	uint64_t leave_ns; /* what its evictions took, as it said at last */
 	double beside_ns;  /* in evictions, half of the time in which both computed: a sum... */
 	size_t evictions;  /* ...over so many */
@@ -97,8 +99,7 @@ void mix_gaps_result(const struct mix *mix, struct mix_gaps *gaps, struct mix_re
 
 /*
  * The same orders in the simulator, as the gpushared that the stage last began
- * was configured, with the quanta that follow what it took a hand-over for as the rounds went by,
- * and the costs in *result.
+ * was configured, with what it believed as the rounds went by, and the costs in *result.
  */
 int mix_simulate(struct mix *mix, struct mix_result *result, struct gs_error *err);
 

@@ -8,6 +8,7 @@
 #include "gpushare/bench/mix.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpushare/metrics/metrics.h"
 
@@ -133,27 +134,35 @@ int mix_gaps_request(const struct mix *m, struct mix_gaps *gaps, struct gs_error
 	if (bench_status_request(&m->common.stage, &is, err) < 0 ||
 	    bench_predicted_request(&m->workers, alone_ns, err) < 0)
 		return -1;
-	for (size_t i = 0; i < m->workload.count; i++) {
-		gaps->told_ns[i] += (double)alone_ns[i];
-		gaps->told[i] += alone_ns[i] != 0;
+	if (gaps->beliefs < MIX_REQUESTED_MAX) {
+		struct mix_belief *b = &gaps->belief[gaps->beliefs++];
+
+		b->handover_ns = is.handover_ns;
+		memcpy(b->alone_ns, alone_ns, sizeof(b->alone_ns));
 	}
-	if (gaps->taken < MIX_REQUESTED_MAX)
-		gaps->taken_ns[gaps->taken++] = is.handover_ns;
 	gaps->leave_ns = is.leave_ns;
 	return 0;
 }
 
-static void keep_taken(const struct mix_gaps *gaps, struct mix_result *r)
+static void keep_beliefs(const struct mix *m, const struct mix_gaps *gaps, struct mix_result *r)
 {
 	double ns[MIX_REQUESTED_MAX];
 
-	for (size_t i = 0; i < gaps->taken; i++) {
-		r->taken_then_ns[i] = gaps->taken_ns[i];
-		ns[i] = (double)gaps->taken_ns[i];
+	memcpy(r->belief, gaps->belief, sizeof(r->belief));
+	r->beliefs = gaps->beliefs;
+	for (size_t b = 0; b < gaps->beliefs; b++)
+		ns[b] = (double)gaps->belief[b].handover_ns;
+	if (gaps->beliefs)
+		r->taken_ns = (uint64_t)gs_quantile(ns, gaps->beliefs, 0.5);
+	for (size_t i = 0; i < m->workload.count; i++) {
+		uint64_t sum = 0, known = 0;
+
+		for (size_t b = 0; b < gaps->beliefs; b++) {
+			sum += gaps->belief[b].alone_ns[i];
+			known += gaps->belief[b].alone_ns[i] != 0;
+		}
+		r->told_ns[i] = known ? sum / known : 0;
 	}
-	r->taken = gaps->taken;
-	if (gaps->taken)
-		r->taken_ns = (uint64_t)gs_quantile(ns, gaps->taken, 0.5);
 }
 
 void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_result *r)
@@ -168,7 +177,7 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		.evicted_back_ns = mean(gaps, MIX_EVICTED_BACK),
 		.leave_ns = leave_ns(gaps),
 	};
-	keep_taken(gaps, r);
+	keep_beliefs(m, gaps, r);
 	/* A kind of hand-over that was not seen in these rounds counts as much as the others. */
 	if (!gaps->count[MIX_ENDED])
 		r->costs.ended_ns = r->handover_ns;
@@ -180,25 +189,27 @@ void mix_gaps_result(const struct mix *m, struct mix_gaps *gaps, struct mix_resu
 		r->costs.evicted_back_ns = r->costs.evicted_ns;
 	for (size_t i = 0; i < m->workload.count && gaps->rounds; i++)
 		r->gpu_ns[i] = (uint64_t)(gaps->busy_ns[i] / gaps->rounds);
-	for (size_t i = 0; i < m->workload.count; i++)
-		r->told_ns[i] =
-			gaps->told[i] ? (uint64_t)(gaps->told_ns[i] / (double)gaps->told[i]) : 0;
 }
 
+/*
+ * What gpushared believes changes from round to round, and with it which kernels are let finish:
+ * with its beliefs in the mean a kernel would be let finish in all rounds or in none.
+ */
 int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 {
+	struct sim_belief belief[MIX_REQUESTED_MAX];
 	struct sim_experiment x = {
 		.workload = &m->workload,
 		.order = m->order,
 		.rounds = m->rounds,
 		.costs = r->costs,
-		/* A kernel that is somewhat longer than the shortest quantum is let finish in some
-		 * rounds and evicted in others. */
-		.handover_ns = r->taken_then_ns,
-		.handovers = r->taken,
+		.belief = belief,
+		.beliefs = m->has_handover ? 0 : r->beliefs,
 	};
 	struct sim_row *row;
 
+	for (size_t b = 0; b < r->beliefs; b++)
+		belief[b] = (struct sim_belief) { r->belief[b].handover_ns, r->belief[b].alone_ns };
 	if (bench_stage_sched_options(&m->common.stage, &x.options, err) < 0)
 		return -1;
 	/*

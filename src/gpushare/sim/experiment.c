@@ -10,6 +10,8 @@ struct play {
 	struct sim_arrival *arrival; /* x->workload->count of them, in order of time */
 	struct sim_outcome *outcome; /* by kernel number */
 	size_t next;                 /* arrival to come */
+	const struct sim_belief *belief;
+	struct sim_kernel kernel; /* the last one that arrived, as the scheduler knows it */
 };
 
 static int next(void *arg, struct sim_arrival *arrival, const struct sim_kernel **kernel,
@@ -21,7 +23,10 @@ static int next(void *arg, struct sim_arrival *arrival, const struct sim_kernel 
 	if (p->next == p->x->workload->count)
 		return 0;
 	*arrival = p->arrival[p->next++];
-	*kernel = &p->x->workload->kernel[arrival->kernel];
+	p->kernel = p->x->workload->kernel[arrival->kernel];
+	if (p->belief && p->belief->alone_ns[arrival->kernel])
+		p->kernel.told_ns = p->belief->alone_ns[arrival->kernel];
+	*kernel = &p->kernel;
 	return 1;
 }
 
@@ -58,8 +63,10 @@ static int run_rounds(struct play *p, const char *policy, struct sim_rounds *rou
 	for (unsigned round = 0; round < x->rounds; round++) {
 		sim_order_next(&x->order, p->arrival, x->workload->count, &state);
 		p->next = 0;
-		if (x->handovers)
-			options.handover_ns = x->handover_ns[round % x->handovers];
+		if (x->beliefs) {
+			p->belief = &x->belief[round * x->beliefs / x->rounds];
+			options.handover_ns = p->belief->handover_ns;
+		}
 		run.held = round == 0 && x->held ? held : NULL;
 		if (sim_engine_run(&run, err) < 0)
 			return -1;

@@ -9,16 +9,22 @@
 #include "gpushare/sim/engine.h"
 #include "gpushare/sim/rounds.h"
 
+/* What the scheduler believed in one round. */
+struct sim_belief {
+	uint64_t handover_ns;     /* of a hand-over */
+	const uint64_t *alone_ns; /* of each kernel alone, by its number; 0: as the workload says */
+};
+
 struct sim_experiment {
 	const struct sim_workload *workload;
 	struct gs_sched_options options;
 	struct sim_costs costs;
 	struct sim_order order;
 	unsigned rounds; /* at least 1 */
-	/* What the scheduler takes a hand-over for, ns, round after round, and then from the first
-	 * one again. No handovers: always options.handover_ns. */
-	const uint64_t *handover_ns;
-	size_t handovers;
+	/* Each for as many rounds in turn. None: always options.handover_ns and what the workload
+	 * says. */
+	const struct sim_belief *belief;
+	size_t beliefs;
 	/* Told of the first round's stretches; may be NULL. */
 	void (*held)(void *arg, uint32_t kernel, uint64_t from_ns, uint64_t to_ns);
 	void *arg;
