@@ -355,7 +355,7 @@ const struct bench_verb bench_verb_slices = {
 		"      --kernels DIR     folder of the suites' PTX (default: where it is installed)\n"
 		"      --only TEXT       kernels with this in their name\n"
 		"      --length MS       grow each kernel until it takes so long (default 6)\n"
-		"      --runs N          launches in each way, in round; a multiple of 4 gives each\n"
+		"      --runs N          launches in each way, in turn; a multiple of 4 gives each\n"
 		"                        way each place as often (default 8)\n"
 		"      --limit SECONDS   leave out what would end later (default 110)\n",
 	.run = run,
