@@ -14,10 +14,11 @@
 #   GPUS="0 1"    these (default: all)
 #   CONF=...      further lines of gpushare.conf, for a trial
 #   QUIET=yes     one mix at a time: a request's 99th percentile is worse beside another mix's processes
-# Writes NAME.csv and NAME.txt of each run into OUT-FOLDER, and bars.txt: which bars are met, which are missed, which are void.
+# Writes NAME.csv and NAME.txt of each run into OUT-FOLDER, and bars.txt: which bars are met, which are missed, which are void,
+# of the runs of this call.
 # Exit status 1: a run failed or was cut short, or a bar is not met.
 set -uo pipefail
-[ $# -ge 2 ] || { sed -n '3,19s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '3,20s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") build=$(realpath "$1")
 mkdir -p "$2" && out=$(realpath "$2") || exit 2
 export PATH=$build:$PATH NCCL_NVLS_ENABLE=0
@@ -35,6 +36,7 @@ scripts=(--scripts "$here/../../src/gpushare/bench")
 run() {
 	local name=$1 began=$SECONDS left=$((end - SECONDS)) rc
 	if [ $left -lt $(($2 / 2)) ]; then echo "$name: not begun, no time is left" | tee -a "$tmp/failed"; return; fi
+	echo "$out/$name.txt" >>"$tmp/ran"
 	timeout -k 10 $(($2 * 2 < left ? $2 * 2 : left)) "${@:3}" --output "$out/$name" >"$out/$name.txt" 2>&1
 	rc=$?
 	echo "$(date +%T) $name: exit status $rc, $((SECONDS - began)) s"
@@ -97,13 +99,15 @@ step_even() {
 	later even-long 100 "${each[@]}" long2
 }
 
-: >"$tmp/later" && : >"$tmp/failed"
+: >"$tmp/later" && : >"$tmp/failed" && : >"$tmp/ran"
 for step in ${STEPS:-ddp pair equals requests even ddp-mps}; do
 	# What has the machine to itself waits for all others.
 	case $step in ddp | ddp-mps | pair) on_all_gpus ;; esac
 	"step_$step" || exit 2
 done
 on_all_gpus
-grep -hE '(met|SHORT|void)(: .*)?$' "$out"/*.txt | grep -vE '^([0-9]|gpushare)' | sort -u >"$out/bars.txt"
+# OUT-FOLDER may have those of an earlier call, too.
+mapfile -t ran <"$tmp/ran"
+grep -hE '(met|SHORT|void)(: .*)?$' "${ran[@]}" /dev/null | grep -vE '^([0-9]|gpushare)' | sort -u >"$out/bars.txt"
 cat "$out/bars.txt" "$tmp/failed"
 [ ! -s "$tmp/failed" ] && ! grep -qE '(SHORT|void)(: .*)?$' "$out/bars.txt"

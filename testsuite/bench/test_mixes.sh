@@ -133,6 +133,9 @@ each_once() { [ "$(cut -d: -f1 "$TMP/asked" | sort | uniq -u | wc -l)" = 15 ] &&
 check "on both GPUs" each_once
 check "it says so if a bar is not met" falls_short STEPS=pair VERDICT=SHORT
 check "and names it" grep -q 'pair-mps .* SHORT$' "$TMP/all/bars.txt"
+check "an earlier call's runs in the same folder do not count" all_mixes STEPS="even"
+of_this_call() { grep -q '^even-gpt ' "$TMP/all/bars.txt" && ! grep -qE '^(pair|ddp)' "$TMP/all/bars.txt"; }
+check "and are not named" of_this_call
 check "and if there is no time" falls_short STEPS="ddp equals" LIMIT=60
 check "with what was not begun" grep -q '^ddp: not begun' "$TMP/out"
 check "one GPU has no data-parallel jobs" falls_short GPUS=1 STEPS="ddp even"
