@@ -15,11 +15,26 @@
 
 #include <cmocka.h>
 
+#include "common/clock.h"
+#include "common/log.h"
+#include "gpushare/daemon/base/own_file.h"
 #include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/report/new_file.h"
 
 static char folder[64];
 static struct gs_error err;
+
+static uint64_t now = GS_NS_PER_S;
+
+uint64_t gs_clock_ns(void)
+{
+	return now;
+}
+
+uint64_t gs_thread_clock_ns(void)
+{
+	return now;
+}
 
 static const char *at(const char *name)
 {
@@ -62,7 +77,8 @@ static int setup(void **unused)
 
 static int teardown(void **unused)
 {
-	static const char *const names[] = { "precious", "report", "report.new", "sock.key" };
+	static const char *const names[] = { "precious", "report", "report.new", "sock.key",
+					     "log" };
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -123,11 +139,50 @@ static void the_secret_is_nobody_elses(void **unused)
 	assert_int_equal(gs_user_key_init(at("sock"), &err), 0);
 }
 
+/* How many lines does the log get if the file is written, in vain, so often? */
+static int lines_of(int times)
+{
+	FILE *f;
+	int n = 0, c;
+
+	put("log", "");
+	assert_int_equal(gs_log_open("test", at("log"), GS_LOG_INFO), 0);
+	for (int i = 0; i < times; i++) {
+		f = gs_own_file_begin(at("report"));
+		assert_int_equal(f ? gs_own_file_end(f, at("report"), 0) : -1, -1);
+	}
+	gs_log_close();
+	f = fopen(at("log"), "r");
+	assert_non_null(f);
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+static void a_reason_is_logged_once_a_minute(void **unused)
+{
+	(void)unused;
+	assert_int_equal(mkdir(at("report"), 0700), 0); /* no file can take its place */
+	assert_int_equal(lines_of(100), 1);
+	now += 59 * GS_NS_PER_S;
+	assert_int_equal(lines_of(100), 0);
+	now += GS_NS_PER_S;
+	assert_int_equal(lines_of(100), 1);
+
+	/* another reason, and the first one once more */
+	assert_int_equal(mkdir(at("report.new"), 0700), 0);
+	assert_int_equal(lines_of(100), 1);
+	assert_int_equal(rmdir(at("report.new")), 0);
+	assert_int_equal(lines_of(100), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_report_fills_no_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_secret_is_nobody_elses, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_reason_is_logged_once_a_minute, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 
 #define PATH_ROOM 512
+#define SAY_AGAIN_NS (60 * GS_NS_PER_S)
 
 FILE *gs_own_file_open(const char *path)
 {
@@ -32,6 +34,25 @@ FILE *gs_own_file_open(const char *path)
 	return fdopen(fd, "r");
 }
 
+/* The last reason in the log, unless a file was written since, and when it was logged. */
+static char said[PATH_ROOM + 128];
+static uint64_t said_ns;
+
+/* errno says why. Who cannot do without the file tries again some ten times a second, and the same
+ * reason each time would fill the log, which may be on the same full disk. */
+static void cannot_write(const char *path)
+{
+	uint64_t now = gs_clock_ns();
+	char text[sizeof(said)];
+
+	snprintf(text, sizeof(text), "cannot write %s: %s", path, strerror(errno));
+	if (strcmp(text, said) == 0 && now - said_ns < SAY_AGAIN_NS)
+		return;
+	memcpy(said, text, sizeof(said));
+	said_ns = now;
+	gs_log(GS_LOG_ERROR, "%s", text);
+}
+
 static const char *fresh_path(const char *path, char *fresh)
 {
 	snprintf(fresh, PATH_ROOM, "%s.new", path);
@@ -49,7 +70,7 @@ FILE *gs_own_file_begin(const char *path)
 	f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (f)
 		return f;
-	gs_log(GS_LOG_ERROR, "cannot write %s: %s", fresh, strerror(errno));
+	cannot_write(fresh);
 	if (fd >= 0)
 		close(fd);
 	return NULL;
@@ -61,9 +82,11 @@ int gs_own_file_end(FILE *f, const char *path, int bad)
 
 	fresh_path(path, fresh);
 	bad |= fclose(f) != 0;
-	if (!bad && rename(fresh, path) == 0)
+	if (!bad && rename(fresh, path) == 0) {
+		said[0] = '\0';
 		return 0;
-	gs_log(GS_LOG_ERROR, "cannot write %s: %s", path, strerror(errno));
+	}
+	cannot_write(path);
 	unlink(fresh);
 	return -1;
 }

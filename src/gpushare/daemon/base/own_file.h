@@ -11,7 +11,8 @@
 FILE *gs_own_file_open(const char *path);
 
 /* Opens a new file to replace `path` (NULL: the log says why); gs_own_file_end() closes it and puts
- * it in place, unless `bad`. Returns 0; -1: the old file is there still, and the log says why. */
+ * it in place, unless `bad`. Returns 0; -1: the old file is there still, and the log says why. The
+ * log has the same reason once a minute at most. Call with the loop's lock held (event.h). */
 FILE *gs_own_file_begin(const char *path);
 int gs_own_file_end(FILE *file, const char *path, int bad);
 
