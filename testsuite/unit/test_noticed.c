@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/log.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/state.h"
@@ -166,13 +168,17 @@ static void end_move(void)
 	assert_false(gs_noticed_is_moving(&play.alloc));
 }
 
-static void found(uint32_t step)
+static void found_process(uint32_t step, int pid, uint64_t start)
 {
 	char line[GS_STATE_LINE_MAX];
 
-	snprintf(line, sizeof(line), "woken %d %u %d %" PRIu64 " 1 -", JOB, step,
-		 (int)play.conn.pid, play.conn.start);
+	snprintf(line, sizeof(line), "woken %d %u %d %" PRIu64 " 1 -", JOB, step, pid, start);
 	assert_int_equal(gs_noticed_part.parse(&play.d, line), 1);
+}
+
+static void found(uint32_t step)
+{
+	found_process(step, (int)play.conn.pid, play.conn.start);
 }
 
 static void it_is_stopped_again(void **unused)
@@ -257,6 +263,64 @@ static void another_step_stands_for_it(void **unused)
 	assert_true(becomes(1));
 }
 
+/* Is that the whole log of what happens when all lines have been read? NULL: nothing. */
+static int says_when_loaded(const char *line)
+{
+	char path[] = "test_noticed.XXXXXX", text[512] = "", more[8];
+	int fd = mkstemp(path), rc;
+	FILE *f;
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(gs_log_open("test", path, GS_LOG_INFO), 0);
+	gs_noticed_part.loaded(&play.d);
+	gs_log_close();
+	f = fopen(path, "r");
+	assert_non_null(f);
+	if (!fgets(text, sizeof(text), f))
+		rc = !line;
+	else
+		rc = line && strstr(text, line) && !fgets(more, sizeof(more), f);
+	fclose(f);
+	unlink(path);
+	return rc;
+}
+
+/* More processes than the list has room for: which are there, and end when the test does. */
+static void found_children(pid_t child[GS_WOKEN_MAX])
+{
+	for (int i = 0; i < GS_WOKEN_MAX; i++) {
+		struct gs_proc proc;
+
+		child[i] = fork();
+		assert_true(child[i] >= 0);
+		if (!child[i])
+			for (;;)
+				pause();
+		assert_int_equal(gs_proc_read(child[i], &proc), 0);
+		found_process(0, child[i], proc.start);
+	}
+}
+
+static void it_says_how_many_are_left_out(void **unused)
+{
+	pid_t child[GS_WOKEN_MAX];
+
+	(void)unused;
+	for (int i = 0; i <= GS_WOKEN_MAX; i++)
+		found_process(0, 100 + i, 1); /* they have ended, and take no room */
+	found_children(child);
+	assert_true(says_when_loaded(NULL));
+	found(1);
+	assert_true(says_when_loaded(
+		"job 5.0: forgets processes that an earlier gpushared has woken, 1 of them"));
+	assert_true(says_when_loaded(NULL));
+	for (int i = 0; i < GS_WOKEN_MAX; i++) {
+		kill(child[i], SIGKILL);
+		waitpid(child[i], NULL, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +330,7 @@ int main(void)
 						end),
 		cmocka_unit_test_setup_teardown(what_was_found_is_stopped_after_all, begin, end),
 		cmocka_unit_test_setup_teardown(another_step_stands_for_it, begin, end),
+		cmocka_unit_test_setup_teardown(it_says_how_many_are_left_out, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,5 +170,8 @@ void gs_state_load(struct gs_daemon *d)
 	if (load_all(d, path, f) < 0)
 		set_aside(path);
 	fclose(f);
+	for (size_t i = 0; i < nparts; i++)
+		if (parts[i]->loaded)
+			parts[i]->loaded(d);
 	gs_state_save(d);
 }

@@ -26,6 +26,8 @@ struct gs_state_part {
 	/* Writes, after all steps, the lines that belong to no step (f NULL: only counts them), and
 	 * returns how many. NULL: none. */
 	int (*print_rest)(const struct gs_daemon *d, FILE *f);
+	/* Called once all lines have been read. NULL: not needed. */
+	void (*loaded)(struct gs_daemon *d);
 };
 
 /* Adds a part, after those that were added before; the part that registers the steps comes first.

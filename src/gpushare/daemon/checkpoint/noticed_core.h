@@ -21,7 +21,8 @@ struct gs_noticed {
 	uint64_t again_ns; /* do not ask before this time, ns */
 	uint64_t pause_ns; /* from the last question until then */
 	struct gs_woken_list awake;
-	int unwritten; /* the state file does not have all of that list yet */
+	int unwritten;   /* the state file does not have all of that list yet */
+	size_t left_out; /* processes that the state file tells of, and the list has no room for */
 };
 
 /* Must the next daemon know which of its processes are awake, or were until a moment ago? */

@@ -185,10 +185,39 @@ static int parse(struct gs_daemon *d, const char *text)
 	a = s->alloc;
 	if (!a->noticed)
 		a->noticed = calloc(1, sizeof(*a->noticed));
-	if (!a->noticed || gs_woken_add(&a->noticed->awake, &line.woken) < 0)
+	if (!a->noticed)
 		return 1;
-	a->noticed->phase = FOUND;
+	if (!gs_proc_alive(line.woken.pid, line.woken.start))
+		return 1;
+	if (gs_woken_add(&a->noticed->awake, &line.woken) < 0)
+		a->noticed->left_out++;
+	else
+		a->noticed->phase = FOUND;
 	return 1;
 }
 
-const struct gs_state_part gs_noticed_part = { .print_rest = print, .parse = parse };
+/* A step that is over leaves its processes to another one of its job, which may have as many. The
+ * file is written anew without those that there is no room for, so nobody will ask about them. */
+static void loaded(struct gs_daemon *d)
+{
+	const struct gs_step *s;
+	char name[32];
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		struct gs_noticed *n = s->alloc->noticed;
+
+		if (!n || !n->left_out)
+			continue;
+		gs_log(GS_LOG_WARN,
+		       "%s: forgets processes that an earlier gpushared has woken, %zu of them, as "
+		       "there are more than %d: they are to be stopped by hand (kill -STOP) if "
+		       "their job is suspended, and woken (kill -CONT) if it is not",
+		       gs_checkpoint_name(d, s->alloc, name, sizeof(name)), n->left_out,
+		       GS_WOKEN_MAX);
+		n->left_out = 0; /* its other steps share the list */
+	}
+}
+
+const struct gs_state_part gs_noticed_part = { .print_rest = print,
+					       .parse = parse,
+					       .loaded = loaded };
