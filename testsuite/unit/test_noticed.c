@@ -21,6 +21,7 @@
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/checkpoint/away.h"
 #include "gpushare/daemon/checkpoint/noticed.h"
 #include "gpushare/daemon/checkpoint/noticed_core.h"
 #include "gpushare/daemon/gpu/commands.h"
@@ -321,6 +322,31 @@ static void it_says_how_many_are_left_out(void **unused)
 	}
 }
 
+/* Each look wakes the event loop. */
+static void nobody_looks_at_steps_without_programs(void **unused)
+{
+	struct gs_away_process p = { .pid = play.conn.pid };
+	struct gs_away away = { 0 };
+
+	(void)unused;
+	assert_true(gs_noticed_matters(&play.d));
+	play.config.suspend_memory = 0;
+	assert_false(gs_noticed_matters(&play.d));
+	play.config.suspend_memory = 1;
+	play.step[1].info.local = 1;
+	assert_false(gs_noticed_matters(&play.d));
+	play.step[1].info.local = 0;
+	play.conn.client = NULL; /* it has ended, or its memory is on the host */
+	assert_false(gs_noticed_matters(&play.d));
+	play.alloc.away = &away;
+	assert_false(gs_noticed_matters(&play.d));
+	LIST_INSERT_HEAD(&away.processes, &p, link);
+	assert_true(gs_noticed_matters(&play.d));
+	play.alloc.away = NULL;
+	found(0); /* an earlier daemon has woken it */
+	assert_true(gs_noticed_matters(&play.d));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +357,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_found_is_stopped_after_all, begin, end),
 		cmocka_unit_test_setup_teardown(another_step_stands_for_it, begin, end),
 		cmocka_unit_test_setup_teardown(it_says_how_many_are_left_out, begin, end),
+		cmocka_unit_test_setup_teardown(nobody_looks_at_steps_without_programs, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

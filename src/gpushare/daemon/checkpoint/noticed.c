@@ -202,12 +202,28 @@ void gs_noticed_step(struct gs_daemon *d)
 			poll_alloc(d, s, now);
 }
 
+/* Is there a process by which a job can be noticed? Each look wakes the event loop, so steps
+ * without any, and local ones, which slurmctld does not know, cause none. */
+static int any_process(const struct gs_daemon *d)
+{
+	const struct gs_connection *conn;
+	const struct gs_step *s;
+
+	LIST_FOREACH (conn, &d->conns, link)
+		if (conn->client && !conn->step->info.local)
+			return 1;
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (!s->info.local && s->alloc->away && !LIST_EMPTY(&s->alloc->away->processes))
+			return 1;
+	return 0;
+}
+
 int gs_noticed_matters(const struct gs_daemon *d)
 {
 	const struct gs_step *s;
 
-	if (d->config->suspend_memory)
-		return !TAILQ_EMPTY(&d->steps);
+	if (d->config->suspend_memory && any_process(d))
+		return 1;
 	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc->noticed || gs_suspend_keeps(s->alloc))
 			return 1;

@@ -34,7 +34,8 @@ typedef uint32_t gs_noticed_inquire(struct gs_daemon *d, uint32_t job_id);
 void gs_noticed_set_inquire(gs_noticed_inquire *inquire);
 void gs_noticed_answer(struct gs_daemon *d, uint32_t ticket, enum gs_is_suspended answer);
 
-/* Looks at all allocations; to be called some times a second while gs_noticed_matters(). */
+/* Looks at all allocations; to be called some times a second while gs_noticed_matters(), which it
+ * does not while no step has a program. */
 void gs_noticed_step(struct gs_daemon *d);
 int gs_noticed_matters(const struct gs_daemon *d);
 /* Are its processes awake because of this, so that their going on says nothing? */
