@@ -374,6 +374,66 @@ static void test_a_restart_leaves_a_suspended_job_on_the_host(void **state)
 	end(l);
 }
 
+static int come_back(const struct live *l, uint32_t job, int page_fd)
+{
+	int sock = live_connect(l);
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_HELLO, 1);
+	msg.hello.job_id = job;
+	msg.hello.used_bytes = 100 * MIB;
+	live_send(sock, &msg, page_fd);
+	return sock;
+}
+
+/* A daemon that has just begun does not know yet what the programs of the steps have. It must not
+ * take a step for one without memory, which it would then give to others. */
+static void leaves_after_a_restart(struct live *l, int suspend)
+{
+	struct gs_page *page;
+	uint32_t job, other;
+	int own, sock, fd, asks;
+	struct gs_msg msg;
+
+	begin(l, "echo done", "\nSuspendMemory=checkpoint");
+	own = live_local(l, 20, 600 * MIB, "low", &job);
+	sock = live_hello(l, job, &page, &fd);
+	live_alloc(sock, 100 * MIB);
+	live_stop(l, SIGKILL);
+	close(sock);
+	live_start(l);
+	if (suspend) {
+		asks = live_connect(l);
+		gs_msg_init(&msg, GS_MSG_SUSPEND, 1);
+		msg.suspend.job_id = job;
+		live_send(asks, &msg, -1);
+	} else {
+		asks = live_local(l, 20, 600 * MIB, "high", &other);
+	}
+	usleep(100000); /* until the shim looks for a daemon again */
+	sock = come_back(l, job, fd);
+	if (suspend)
+		live_expect(asks, &msg, GS_MSG_OK, NULL);
+	live_await_log(l, "are on the host");
+	assert_int_equal(live_logged(l, ": 100 MiB are on the host"), 1);
+	gs_page_unmap(page);
+	close(fd);
+	close(sock);
+	close(asks);
+	close(own);
+	end(l);
+}
+
+static void test_a_restart_waits_for_programs_before_it_preempts(void **state)
+{
+	leaves_after_a_restart(*state, 0);
+}
+
+static void test_a_restart_waits_for_programs_before_it_suspends(void **state)
+{
+	leaves_after_a_restart(*state, 1);
+}
+
 /* While a program is to leave it has the GPU to itself, until its kernels are over or
  * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
 static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
@@ -409,6 +469,8 @@ int main(void)
 		LIVE(test_a_program_that_does_not_end_keeps_nobody_waiting),
 		LIVE(test_a_restart_waits_for_a_move_to_the_host),
 		LIVE(test_a_restart_leaves_a_suspended_job_on_the_host),
+		LIVE(test_a_restart_waits_for_programs_before_it_preempts),
+		LIVE(test_a_restart_waits_for_programs_before_it_suspends),
 		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};

@@ -179,6 +179,11 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 
 	if (first->bytes <= gs_memory_available(first->device))
 		return 0; /* it will be admitted in a moment */
+	if (now < gs_away_known_ns()) {
+		if (gs_away_known_ns() < *retry_ns)
+			*retry_ns = gs_away_known_ns();
+		return 0;
+	}
 	if (d->config->idle_reclaim_ns)
 		gs_devices_sync(d, 0); /* find out what each step does */
 	chosen = choose(d, first, now, c, &kept, &err);
@@ -299,7 +304,7 @@ uint64_t gs_checkpoint_step(struct gs_daemon *d, uint64_t now)
 	if (!t || t->phase != GS_TAKE_IDLE)
 		return UINT64_MAX;
 	retry_ns = gs_idle_poll(d, now);
-	if (gs_suspend_step(t))
+	if (gs_suspend_step(t, now, &retry_ns))
 		return t->phase == GS_TAKE_IDLE ? now : UINT64_MAX;
 	gs_suspend_answer(d);
 	for (size_t i = 0; i < d->ndevice && takes_memory(d->config); i++) {

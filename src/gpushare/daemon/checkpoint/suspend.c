@@ -94,7 +94,7 @@ void gs_suspend_connection_gone(struct gs_connection *conn)
 	forget(w);
 }
 
-int gs_suspend_step(struct gs_checkpoint *t)
+int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns)
 {
 	struct gs_daemon *d = t->d;
 	uint64_t limit = d->config->memory_preempt_host;
@@ -114,6 +114,9 @@ int gs_suspend_step(struct gs_checkpoint *t)
 			a->away->queued = 0;
 			gs_state_save(d);
 			return 1;
+		} else if (!a->away && now < gs_away_known_ns()) {
+			if (gs_away_known_ns() < *retry_ns)
+				*retry_ns = gs_away_known_ns();
 		} else if (!a->away && gs_checkpoint_on_host(d) + gs_memory_used(d, a) > limit) {
 			gs_suspend_failed(d, a, "it would be more than MemoryPreemptHostLimit");
 		} else if (!a->away && gs_checkpointer_check(d->config, &err) < 0) {

@@ -26,8 +26,9 @@ void gs_suspend_end(struct gs_daemon *d, uint32_t job_id);
 /* The connection that made the request is gone: allocations that have not been moved yet stay. */
 void gs_suspend_connection_gone(struct gs_connection *conn);
 
-/* Call while nothing is being moved. Returns 1 if it has begun or changed something. */
-int gs_suspend_step(struct gs_checkpoint *t);
+/* Call while nothing is being moved; now: ns of gs_clock_ns(). Returns 1 if it has begun or changed
+ * something. 0: makes *retry_ns earlier if it must be called again before that. */
+int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns);
 /* An allocation cannot be moved. */
 void gs_suspend_failed(struct gs_daemon *d, struct gs_alloc *alloc, const char *why);
 /* Answers the requests whose jobs are in their final state. */
