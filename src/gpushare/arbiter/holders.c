@@ -94,10 +94,11 @@ void gs_holders_tell_present(struct gs_gpu_client *t, const struct gs_present *p
 {
 	struct gs_page *page = t->p.page;
 	enum gs_beside is = beside(t, present);
+	int came = is != GS_BESIDE_NOBODY && gs_page_load(page->beside) == GS_BESIDE_NOBODY;
 
-	if (is != GS_BESIDE_NOBODY && gs_page_load(page->beside) == GS_BESIDE_NOBODY)
-		gs_page_store(page->besides, gs_page_load(page->besides) + 1);
 	gs_page_tell(page->beside, is);
+	if (came)
+		gs_page_store(page->besides, gs_page_load(page->besides) + 1);
 }
 
 void gs_holders_tell_beside(struct gs_gpu_client *t)

@@ -216,8 +216,9 @@ struct gs_page {
 	_Atomic uint64_t lease;
 	/* written by the client: the most device memory that it has held, bytes */
 	_Atomic uint64_t peak;
-	/* written by the daemon, before beside: how often that has become other than
-	 * GS_BESIDE_NOBODY; wraps around */
+	/* written by the daemon, after beside: how often that has become other than
+	 * GS_BESIDE_NOBODY; wraps around. The client reads this one first when a launch goes out,
+	 * and last when it has ended. */
 	_Atomic uint32_t besides;
 	/* written by the client: slots from this one on were never in use; 0: it does not say */
 	_Alignas(64) _Atomic uint32_t used;

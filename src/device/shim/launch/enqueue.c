@@ -136,7 +136,7 @@ CUresult shim_enqueue(struct shim_session *s, struct shim_launch *l, const struc
 	struct shim_section p;
 	CUresult rc;
 
-	l->beside = (uint8_t)gs_page_load(s->page->beside);
+	shim_launch_note_neighbours(l);
 	if (l->beside == GS_BESIDE_SLICED && shim_time_is_settled(l->time))
 		l->watch.sampled = SHIM_UNTIMED;
 	shim_order_enter(&p, l->ctx, r->stream, l->evictable, l->streams.legacy);

@@ -143,10 +143,12 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 			rc = shim_enqueue_waiting(l, r);
 		rc = shim_grant_wait(s, l, &wait, rc);
 	}
-	if (rc == CUDA_SUCCESS && !l->preenqueued)
+	if (rc == CUDA_SUCCESS && !l->preenqueued) {
 		rc = shim_enqueue(s, l, r);
-	else if (rc == CUDA_SUCCESS)
+	} else if (rc == CUDA_SUCCESS) {
+		shim_launch_note_neighbours(l);
 		shim_watch_variant(l);
+	}
 	/* read it now: once it is enqueued, the launch may end and its slot be reused */
 	in = l->streams.in;
 	if (l->in_barrier)

@@ -62,18 +62,24 @@ static int is_near(struct shim_launch *l)
 	return now - l->watch.done_ns < EVENT_LATE_NS;
 }
 
+void shim_launch_note_neighbours(struct shim_launch *l)
+{
+	l->watch.besides = gs_page_load(page->besides);
+	l->beside = (uint8_t)gs_page_load(page->beside);
+}
+
 /*
  * May others' kernels have run during this launch? It may be reclaimed long after it has ended, and
- * the neighbour that came while it ran may have gone by then.
+ * the neighbour that came while it ran may have gone by then. In that case the time is an upper
+ * bound, as it is beside kernels in other contexts: under MPS, too, it is better than none.
  */
 static uint32_t was_beside(const struct shim_launch *l)
 {
-	const struct shim_session *s = shim_session_peek();
 	uint32_t now = gs_page_load(page->beside);
 
 	if (l->beside || now || gs_page_load(page->besides) == l->watch.besides)
 		return l->beside ? l->beside : now;
-	return s && s->one_context ? GS_BESIDE_TOGETHER : GS_BESIDE_SLICED;
+	return GS_BESIDE_SLICED;
 }
 
 static void learn_time(struct shim_launch *l, uint64_t ns)
@@ -355,8 +361,7 @@ static struct shim_launch *try_take(void)
 		l->evictable = 0;
 		l->in_barrier = 0;
 		l->preenqueued = 0;
-		l->watch.besides = gs_page_load(page->besides);
-		l->beside = (uint8_t)gs_page_load(page->beside);
+		l->beside = 0;
 		l->watch.done_ns = 0;
 		l->streams.in = NULL;
 		l->as.variant = NULL;

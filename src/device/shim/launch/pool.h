@@ -96,7 +96,7 @@ struct shim_stopwatch {
 	 * context to a new one, and crashes over an event of the old one. */
 	struct shim_context *ctx;
 	CUevent begin, end;
-	uint32_t besides; /* the page's, when the launch was made */
+	uint32_t besides; /* the page's, when the launch went out */
 	/* when it was found DONE while its events were not ready; 0: it was not */
 	uint64_t done_ns;
 };
@@ -137,6 +137,9 @@ enum shim_slot_owned { SHIM_FREE, SHIM_OUT, SHIM_RECLAIMING };
 
 /* Ties every launch to its slot. Call it before any other thread uses them. */
 void shim_launch_init(struct gs_page *page);
+
+/* The launch goes out: remembers whether others' kernels may run beside it from here on. */
+void shim_launch_note_neighbours(struct shim_launch *l);
 
 /* Takes a free launch, whose slot is in PREP; waits until there is one. */
 struct shim_launch *shim_launch_take(struct shim_session *s);
