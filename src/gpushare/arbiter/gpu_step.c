@@ -90,10 +90,11 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 static void learn_handover(struct gs_gpu *gpu, int begun, uint64_t ns)
 {
 	uint64_t first = gpu->settings.handover_ns, *is = &gpu->o.sched.handover_ns;
+	uint64_t step = *is / HANDOVER_STEP + 1;
 
 	if (!gpu->o.learn_handover || !first || (begun && ns > *is / 8 * 7))
 		return;
-	*is = begun ? *is - *is / HANDOVER_STEP : *is + *is / HANDOVER_STEP;
+	*is = begun ? *is - step : *is + step;
 	if (*is < first / HANDOVER_RANGE)
 		*is = first / HANDOVER_RANGE;
 	if (*is > first * HANDOVER_RANGE)
