@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a launch took while others' kernels were on the GPU, too, is not the kernel's own time. */
+/* What a launch took while others' kernels were on the GPU, too, is not the kernel's own time, and
+ * tells nothing of what a variant costs. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -155,6 +156,36 @@ static void counts_from_when_it_goes_out(void **unused)
 	}
 }
 
+/* A launch as written keeps the GPU, so a variant's comparison is over before many others come, and
+ * none is made beside them. */
+static void a_variant_is_compared_at_once(void **unused)
+{
+	struct shim_variant *v = shim_kernel_find(kernel)->code->variants;
+
+	(void)unused;
+	gs_page_store(page->shared, 0);
+	own->due = 0;
+	fake_driver_takes(2);
+	v->cost = (struct shim_cost) { 0 };
+	say_beside(GS_BESIDE_SLICED);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	ends(active());
+	assert_int_equal(v->cost.launches, 0);
+	say_beside(GS_BESIDE_NOBODY);
+	own->due = 0; /* nothing else makes one be timed */
+	for (int i = 0; i < SHIM_COMPARED && !shim_variant_is_compared(v); i++) {
+		assert_int_equal(v->cost.launches, i);
+		assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+		finish_all();
+		EVENTUALLY(all_prepared());
+	}
+	assert_true(shim_variant_is_compared(v));
+	/* One more is timed, and then few again. */
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	assert_true(own->due > 0);
+	v->cost = (struct shim_cost) { .launches = SHIM_COMPARED };
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int shim_neighbours(void)
@@ -163,6 +194,7 @@ int shim_neighbours(void)
 		TEST(is_not_its_own),
 		TEST(is_better_than_none),
 		TEST(counts_from_when_it_goes_out),
+		TEST(a_variant_is_compared_at_once),
 	};
 
 	return cmocka_run_group_tests_name("neighbours", tests, shim_rig_setup, NULL);

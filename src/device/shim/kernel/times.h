@@ -86,6 +86,11 @@ int shim_time_is_settled(const struct shim_time *t);
  */
 uint64_t shim_time_learn(struct shim_time *t, uint64_t tpt_ps, enum shim_timed timed, int shared,
 			 uint32_t beside);
+/* Has the next launch timed, whatever else is due. */
+static SHIM_INLINE void shim_time_next(struct shim_time *t)
+{
+	t->due = 0;
+}
 /* Has so many of the next launches timed. */
 void shim_time_again(struct shim_time *t, uint32_t launches);
 /* What is known belongs to another kernel: forgets it, so that the next few launches are timed. */

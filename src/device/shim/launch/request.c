@@ -190,8 +190,24 @@ static int may_compare(const struct shim_session *s, const struct shim_request *
 	uint32_t contended = gs_page_load(s->page->contended);
 	uint64_t ns = r->time->tpt_ps * r->tasks / 1000;
 
-	return contended != GS_CONTENDED && contended != GS_CONTENDED_QUEUE && ns &&
-	       ns < COMPARED_MOST_NS;
+	/* beside others it would tell nothing */
+	return contended != GS_CONTENDED && contended != GS_CONTENDED_QUEUE &&
+	       gs_page_load(s->page->beside) == GS_BESIDE_NOBODY && ns && ns < COMPARED_MOST_NS;
+}
+
+/*
+ * Does the launch go out as written, to be compared with the variant? If it takes part in the
+ * comparison so does the next one, so that it is over soon, and no client that comes later finds
+ * the GPU with a kernel that cannot leave.
+ */
+static int compares(const struct shim_session *s, const struct shim_launch *l,
+		    const struct shim_request *r, struct shim_variant *v)
+{
+	if (!l->watch.sampled || !may_compare(s, r) ||
+	    !shim_variant_is_being_compared(v, l->time->dims))
+		return 0;
+	shim_time_next(r->time);
+	return shim_variant_compares(v, l->time->dims);
 }
 
 /*
@@ -219,8 +235,7 @@ static enum ptx_reason block(struct shim_session *s, struct shim_launch *l,
 	enum ptx_reason why = stays(s, k, v, r);
 	int held;
 
-	if (why == PTX_REASON_NONE && l->watch.sampled && may_compare(s, r) &&
-	    shim_variant_compares(v, l->time->dims))
+	if (why == PTX_REASON_NONE && compares(s, l, r, v))
 		why = PTX_REASON_COMPARED;
 	if (why == PTX_REASON_NONE)
 		why = shim_attributes_take(&l->as.attributes, r->config, v && v->by_cluster);

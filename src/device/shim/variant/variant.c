@@ -277,13 +277,16 @@ static int goes_as_written(uint32_t launches)
 	return (launches + 1) / 2 % 2 != 0;
 }
 
-int shim_variant_compares(struct shim_variant *v, uint32_t dims)
+int shim_variant_is_being_compared(const struct shim_variant *v, uint32_t dims)
 {
 	/* Launches with other dimensions that came in between would upset the turns. */
-	if (v->cost.dims && v->cost.dims != dims)
-		return 0;
-	return !shim_variant_is_compared(v) && v->cost.launches < SHIM_COMPARED &&
-	       goes_as_written(v->cost.launches++);
+	return (!v->cost.dims || v->cost.dims == dims) && !shim_variant_is_compared(v) &&
+	       v->cost.launches < SHIM_COMPARED;
+}
+
+int shim_variant_compares(struct shim_variant *v, uint32_t dims)
+{
+	return shim_variant_is_being_compared(v, dims) && goes_as_written(v->cost.launches++);
 }
 
 void shim_variant_timed(struct shim_code *code, const struct shim_context *c, int as_written,

@@ -95,6 +95,9 @@ void shim_variants_ending(CUcontext ctx);
 /* Are both of the variant's times known? */
 int shim_variant_is_compared(const struct shim_variant *v);
 
+/* Do timed launches with these block dimensions take part in its comparison, still? */
+int shim_variant_is_being_compared(const struct shim_variant *v, uint32_t dims);
+
 /* Should this timed launch with these block dimensions go out as written, to compare the variant
  * with it? Each call counts as a launch of the comparison, if that is of these dimensions. Ask only
  * where the launch may keep the GPU until it ends. */
