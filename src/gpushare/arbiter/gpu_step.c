@@ -24,8 +24,8 @@
 /* A step mostly takes two decisions, RUN and then KEEP; each may be repeated once if a holder turns
  * out to be idle. */
 #define DECISIONS_PER_STEP 4
-/* With a 32nd the learned cost went up and down by a fifth within some ten hand-overs, and with it
- * the shortest quantum. */
+/* With a 32nd the learned cost went up and down by a fifth within some ten hand-overs, as seen on
+ * the emulated device, and with it the shortest quantum. */
 #define HANDOVER_STEP 128
 /* The learned cost stays within this factor of the configured one, which may be another GPU's. */
 #define HANDOVER_RANGE 16
