@@ -68,7 +68,8 @@ static void test_trace_tells_who_had_the_gpu(void **unused)
 	gs_gpu_destroy(gpu);
 }
 
-/* What counts as waiting is drawn as waiting. */
+/* Who has no time slice is drawn as waiting, also where the driver's time slices give its kernels a
+ * part of the GPU. */
 static void test_trace_shows_all_waiting(void **unused)
 {
 	struct gs_trace_image image = { 0 };
@@ -90,9 +91,8 @@ static void test_trace_shows_all_waiting(void **unused)
 		if (image.record[i].kind == GS_TRACE_WAIT &&
 		    image.lane[image.record[i].lane].id == 1)
 			drawn += image.record[i].to_ns - image.record[i].from_ns;
-	assert_in_range(low->usage.waiting_ns, 99 * MS, 101 * MS);
-	assert_in_range(drawn, low->usage.waiting_ns - 10 * MS,
-			low->usage.waiting_ns); /* from a poll on */
+	assert_in_range(low->usage.waiting_ns, 49 * MS, 51 * MS);
+	assert_in_range(drawn, 90 * MS, 100 * MS); /* from a poll on */
 	gs_trace_image_free(&image);
 	finish(low, 0);
 	grant(MS);

@@ -43,7 +43,7 @@ struct gpushare_report {
 	uint64_t memory_reserved, memory_used; /* bytes of device memory */
 	uint64_t launches;
 	uint64_t preemptions; /* kernels that left the GPU with work remaining */
-	uint64_t active_ns;   /* had the GPU */
+	uint64_t active_ns;   /* had the GPU; shared time counts in part */
 	uint64_t waiting_ns;  /* had work for the GPU, and another job had it */
 };
 

@@ -5,22 +5,21 @@
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
+#include "gpushare/arbiter/usage.h"
 
 void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 {
-	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
+	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0, had;
 
 	t->account.charged_ns = now;
 	if (!t->account.busy || t->stopped) /* a stopped process waits for nobody */
 		return;
+	had = (uint64_t)((double)dt * gs_usage_part(t, has_gpu));
 	t->p.usage->worked_ns = now;
 	t->p.usage->turnaround_ns += dt;
-	if (has_gpu) {
-		t->p.usage->active_ns += dt;
-		gs_burst_charge(t, dt);
-	} else {
-		t->p.usage->waiting_ns += dt;
-	}
+	t->p.usage->active_ns += had;
+	t->p.usage->waiting_ns += dt - had;
+	gs_burst_charge(t, had);
 }
 
 /*
@@ -156,8 +155,8 @@ static uint64_t untold(struct gs_gpu_client *t, uint64_t launches)
 }
 
 /*
- * The trace shows as waiting what counts as waiting (gs_gpu_client_charge()): also a client that is
- * no task of the scheduler, since all that it has on the GPU cannot leave.
+ * The trace shows as waiting whoever has work and no time slice: also a client that is no task of
+ * the scheduler, since all that it has on the GPU cannot leave.
  */
 static void trace_wait(struct gs_gpu_client *t, uint64_t now)
 {

@@ -9,8 +9,8 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
-/* Books the time since the last charge: as active if the client had the GPU (has_gpu), else as
- * waiting. */
+/* Books the time since the last charge: its part of the GPU (gs_usage_part()) as active, the rest
+ * as waiting. has_gpu: it had the time slice. */
 void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now);
 
 /*

@@ -68,6 +68,8 @@ struct gs_holder_state {
 	uint8_t barred;
 	uint64_t barred_ns; /* when it was barred */
 	uint8_t joined;     /* its GPU time is being accounted in used_ns */
+	uint8_t present;    /* it had kernels on the GPU at the latest step */
+	uint32_t others;    /* how many clients of other steps had some then */
 	/* when a poll last found a launch under way, or new launches, untracked ones included */
 	uint64_t busy_ns;
 	/* when a poll last found a short kernel of this client on the GPU, and no long one */

@@ -80,11 +80,12 @@ struct gs_step_usage {
 	uint64_t launches;      /* exact: the clients number their launches */
 	uint64_t periods;       /* busy periods: from the first READY to the last DONE */
 	uint64_t turnaround_ns; /* sum of the busy periods */
-	uint64_t active_ns;     /* part of turnaround_ns with the GPU */
-	uint64_t waiting_ns;    /* part of turnaround_ns without the GPU */
-	uint64_t preemptions;   /* launches that left with block-tasks remaining */
-	uint64_t worked_ns;     /* when a client last had work; 0: never */
-	uint64_t evictions;     /* evictions ever sampled; sample_us has the latest */
+	uint64_t active_ns; /* part of turnaround_ns with the GPU; what was shared counts in part */
+	uint64_t waiting_ns; /* the rest of turnaround_ns */
+	uint32_t present;    /* how many of its clients had kernels on the GPU at the latest step */
+	uint64_t preemptions; /* launches that left with block-tasks remaining */
+	uint64_t worked_ns;   /* when a client last had work; 0: never */
+	uint64_t evictions;   /* evictions ever sampled; sample_us has the latest */
 	uint32_t sample_us[GS_STEP_USAGE_SAMPLES];
 	uint64_t quantiles_of; /* value of `evictions` when the two below were computed */
 	double p50_us, p99_us;

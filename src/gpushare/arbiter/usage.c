@@ -111,16 +111,30 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 	struct gs_gpu_client *t;
 
 	gpu->accounted_ns = now;
+	LIST_FOREACH (t, &gpu->clients, link)
+		t->p.usage->present = 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
 		all += weight(t, now);
 		shares += weight(t, now) * shares_of(t);
+		t->p.usage->present += weight(t, now) > 0;
 	}
 	LIST_FOREACH (t, &gpu->clients, link) {
 		double had = all > 0 ? ns * weight(t, now) / all : ns;
 
+		t->holder_state.present = weight(t, now) > 0;
+		t->holder_state.others = (uint32_t)all - t->p.usage->present;
 		t->holder_state.used_ns += all > 0 ? had : 0;
 		make_good(t, ns - had, shares - weight(t, now) * shares_of(t));
 	}
+}
+
+double gs_usage_part(const struct gs_gpu_client *t, int has_slice)
+{
+	uint32_t own = t->p.usage->present + (has_slice && !t->holder_state.present);
+
+	if (t->gpu->o.one_context || !(has_slice || t->holder_state.present))
+		return has_slice;
+	return (double)own / (own + t->holder_state.others);
 }
 
 double gs_usage_lead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)

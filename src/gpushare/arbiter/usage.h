@@ -28,6 +28,15 @@ int gs_usage_has_tail(const struct gs_gpu_client *client, uint64_t now);
 /* Divides the GPU time since the last call among the clients that had it; call it once per step. */
 void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
 
+/*
+ * The part of the GPU's time that the client has, as the latest step has found: 1 alone, 0 without
+ * the time slice and without kernels on the GPU. has_slice: it has the time slice. Where the driver
+ * switches between contexts, clients that have kernels on the GPU have equal slices of it. A step's
+ * own clients do not count as others: they would share the GPU without gpushare, too. Under MPS it
+ * is 1 with the time slice and 0 without, since kernels compute beside each other there.
+ */
+double gs_usage_part(const struct gs_gpu_client *client, int has_slice);
+
 /* How much more GPU time than its part the client has had, taking `other` as having had exactly its
  * part, ns. Below 0: it has had less. */
 double gs_usage_lead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);

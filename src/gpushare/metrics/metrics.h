@@ -3,15 +3,21 @@
  * The metrics, each defined once (FRS, section V; Jain's index over
  * entitlement).  Pure code.  Times in any one unit.
  *
- * Of a task (the simulator's kernel; online a client's busy period, whose sums are its step's
- * figures): turnaround   from the arrival, online the first launch request, to the end alone what
- * it takes without others: known in the simulator; online active, the time with the GPU while it
- * had work for it, stands for it waiting      turnaround - alone; online so the time without the
- * GPU while it had work for it preemptions  how often it left the GPU with block-tasks remaining
- *   eviction     from the order to leave until the GPU was free; told are p50 and p99,
- * gs_quantile() of the latest 512 Over several rounds the simulator tells DNTT in two ways: dntt,
- * the mean of the rounds' own, and dntt_avg, that of the NTTs that were averaged over the rounds
- * first (FRS, section VI-C); ANTT, STP and Jain's index are of the averaged.
+ * Of a task, which is the simulator's kernel, or online a client's busy period (their sums are its
+ * step's figures):
+ *
+ *   turnaround   from the arrival, online the first launch request, to the end
+ *   alone        what it takes without others: known in the simulator. Online the time with the GPU
+ *                while it had work for it stands for it; of time that several steps share, each has
+ *                its part (arbiter/usage.h)
+ *   waiting      turnaround - alone
+ *   preemptions  how often it left the GPU with block-tasks remaining
+ *   eviction     from the order to leave until the GPU was free; reported are p50 and p99,
+ *                gs_quantile() of the latest 512
+ *
+ * Over several rounds the simulator tells DNTT in two ways: dntt, the mean of the rounds' own, and
+ * dntt_avg, that of the NTTs that were averaged over the rounds first (FRS, section VI-C); ANTT,
+ * STP and Jain's index are of the averaged.
  */
 #ifndef GPUSHARE_METRICS_METRICS_H
 #define GPUSHARE_METRICS_METRICS_H
