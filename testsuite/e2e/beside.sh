@@ -32,7 +32,7 @@ several() {
 	wait "$one" && grep -qx 'many: right' "$TMP/one.out" || { cat "$TMP/one.out"; rc=1; }
 	return $rc
 }
-# While the more urgent one has the GPU the other waits, though its kernel is there: that is what WAITED counts as well.
+# While the more urgent one has the GPU the other has no time slice, though its kernel is there.
 waits_beside() {
 	local high rc
 	run high -- "$ORDER" stay >"$TMP/high.out" 2>&1 & high=$!
@@ -41,6 +41,22 @@ waits_beside() {
 	kill -KILL "$(sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n 1)"
 	wait "$high"
 	return $rc
+}
+# An equal that stays as well: each has half of the time.
+share_the_time() {
+	local other rc
+	run low -- "$ORDER" stay >"$TMP/other.out" 2>&1 & other=$!
+	until_true 20 has_had_half 300
+	rc=$?
+	[ $rc = 0 ] || t 5 gpusharectl report
+	kill -KILL "$(sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n 1)"
+	wait "$other"
+	return $rc
+}
+has_had_half() { # MS: of the newest step
+	t 5 gpusharectl report --json | python3 -c 'import json, sys
+last = json.load(sys.stdin)[-1]
+sys.exit(not (last["active_ms"] > float(sys.argv[1]) and 1.8 < last["ntt"] < 2.2))' "$@"
 }
 says_so() { t 5 gpusharectl status --noheader -o partition,state,reason | grep -E '^low +waiting +priority: job [^ ]+ has 10; kernels of its own that cannot leave are there as well$'; }
 policies=("" Policy=fifo)
@@ -55,6 +71,7 @@ for policy in "${policies[@]}"; do
 	check "$name: a more urgent program runs beside it" run high -- "$ORDER" many 2
 	check "$name: and so does an equal" run low -- "$ORDER" many 2
 	check "$name: several at once" several
+	check "$name: an equal that stays as well has half of the time" share_the_time
 	# Under fifo they are equals.
 	[ "$policy" = Policy=fifo ] || check "$name: meanwhile it waits, and status says so" waits_beside
 	check "$name: nobody is to blame" lacks 'have not left' "$TMP/log"
