@@ -434,6 +434,75 @@ static void test_a_restart_waits_for_programs_before_it_suspends(void **state)
 	leaves_after_a_restart(*state, 1);
 }
 
+/* Until the state file names a program. */
+static void await_named(const struct live *l)
+{
+	uint64_t until = gs_clock_ns() + 20 * GS_NS_PER_S;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	while (!live_lines(path, "program ") && gs_clock_ns() < until)
+		usleep(5000);
+	assert_int_equal(live_lines(path, "program "), 1);
+}
+
+/* One that is stopped does not come back until it goes on. Its memory is on the GPU all the time.
+ */
+static void stays_until_its_program_is_back(struct live *l, int suspend)
+{
+	struct gs_page *page;
+	uint32_t job, other;
+	int own, sock, fd, asks;
+	struct gs_msg msg;
+
+	begin(l, "echo done", "\nSuspendMemory=checkpoint");
+	own = live_local(l, 20, 600 * MIB, "low", &job);
+	sock = live_hello(l, job, &page, &fd);
+	live_alloc(sock, 100 * MIB);
+	await_named(l);
+	live_stop(l, SIGKILL);
+	close(sock);
+	live_start(l);
+	if (suspend) {
+		asks = live_connect(l);
+		gs_msg_init(&msg, GS_MSG_SUSPEND, 1);
+		msg.suspend.job_id = job;
+		live_send(asks, &msg, -1);
+		live_expect(asks, &msg, GS_MSG_REFUSED, NULL);
+		assert_non_null(strstr(msg.refused.reason, "has not come back since"));
+	} else {
+		asks = live_local(l, 20, 600 * MIB, "high", &other);
+		live_await_log(l, "1 of its programs have not come back");
+		sleep(2);
+	}
+	assert_int_equal(live_logged(l, "are on the host"), 0);
+	/* The next daemon waits for it, too. */
+	live_stop(l, SIGTERM);
+	close(asks);
+	live_start(l);
+	asks = live_local(l, 20, 600 * MIB, "high", &other);
+	sleep(2);
+	assert_int_equal(live_logged(l, "are on the host"), 0);
+	sock = come_back(l, job, fd);
+	live_await_log(l, ": 100 MiB are on the host");
+	gs_page_unmap(page);
+	close(fd);
+	close(sock);
+	close(asks);
+	close(own);
+	end(l);
+}
+
+static void test_memory_of_a_program_that_is_not_back_is_not_taken(void **state)
+{
+	stays_until_its_program_is_back(*state, 0);
+}
+
+static void test_a_job_whose_program_is_not_back_keeps_its_memory_as_it_is_suspended(void **state)
+{
+	stays_until_its_program_is_back(*state, 1);
+}
+
 /* While a program is to leave it has the GPU to itself, until its kernels are over or
  * preempt_timeout is. One whose kernels never are must not have it most of the time so. */
 static void test_who_does_not_leave_is_left_alone_for_longer(void **state)
@@ -471,6 +540,8 @@ int main(void)
 		LIVE(test_a_restart_leaves_a_suspended_job_on_the_host),
 		LIVE(test_a_restart_waits_for_programs_before_it_preempts),
 		LIVE(test_a_restart_waits_for_programs_before_it_suspends),
+		LIVE(test_memory_of_a_program_that_is_not_back_is_not_taken),
+		LIVE(test_a_job_whose_program_is_not_back_keeps_its_memory_as_it_is_suspended),
 		LIVE(test_who_does_not_leave_is_left_alone_for_longer),
 		LIVE(test_two_who_do_not_return_keep_nobody_waiting),
 	};

@@ -32,6 +32,7 @@
 #include "gpushare/daemon/mps/mps.h"
 #include "gpushare/daemon/slurm/overdue.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/steps/deadlines.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/gpu/prompt.h"
@@ -84,6 +85,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_job_map_update(arg);
 	gs_energy_update(arg);
 	gs_deadlines_sweep(arg);
+	gs_returning_sweep(arg);
 	gs_foreign_sweep();
 }
 

@@ -37,6 +37,7 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/wiring.h"
 #include "gpushare/proto/msg.h"
@@ -109,6 +110,8 @@ static void stop(struct gs_daemon *d, int served)
 	gs_learned_destroy(d->learned);
 	d->learned = NULL;
 	gs_query_fini();
+	gs_returning_fini();
+	gs_state_fini();
 	gs_steps_fini(d);
 	gs_devices_fini(d);
 	gs_loop_fini(d);

@@ -21,6 +21,7 @@
 #include "gpushare/daemon/slurm/slurm_report.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/steps/outlived.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/session/priority_request.h"
@@ -70,8 +71,9 @@ static const struct gs_slurm_listeners slurm = { gs_register_reported, gs_overdu
 void gs_wire(void)
 {
 	gs_connections_serve(handlers);
-	/* This listener comes first: it uses the client's step, which the next ones take away. */
+	/* These listeners come first: they use the client's step, which the next ones take away. */
 	gs_connections_on_gone(gs_checkpoint_connection_gone);
+	gs_connections_on_gone(gs_returning_gone);
 	gs_connections_on_gone(gs_client_gone);
 	gs_connections_on_gone(gs_memory_check_conn_gone);
 	gs_connections_on_gone(gs_suspend_connection_gone);
@@ -80,6 +82,7 @@ void gs_wire(void)
 
 	gs_steps_on_over(gs_record_step);
 	gs_allocs_on_over(gs_checkpoint_alloc_gone);
+	gs_allocs_on_over(gs_returning_alloc_gone);
 
 	/* The steps come first: the others' lines belong to a step that must exist already. */
 	gs_state_register(&gs_steps_part);
@@ -88,6 +91,7 @@ void gs_wire(void)
 	gs_state_register(&gs_suspend_part);
 	gs_state_register(&gs_noticed_part);
 	gs_state_register(&gs_outlived_part);
+	gs_state_register(&gs_returning_part);
 
 	gs_memory_set_relief(&relief);
 	gs_checkpoint_on_lost(gs_overdue_lost);

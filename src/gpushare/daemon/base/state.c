@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/local_job.h"
 #include "gpushare/daemon/base/own_file.h"
 #include "gpushare/daemon/base/step.h"
@@ -24,6 +25,7 @@
 
 static const struct gs_state_part *parts[PARTS_MAX];
 static size_t nparts;
+static struct event *soon; /* fires when the file is to be saved */
 
 void gs_state_register(const struct gs_state_part *part)
 {
@@ -95,6 +97,29 @@ int gs_state_save(struct gs_daemon *d)
 	}
 	f = gs_own_file_begin(path);
 	return f ? gs_own_file_end(f, path, write_all(d, f)) : -1;
+}
+
+static void on_soon(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	gs_state_save(arg);
+}
+
+void gs_state_save_soon(struct gs_daemon *d)
+{
+	static const struct timeval wait = { 0, 100000 };
+
+	if (!soon && d->base)
+		soon = gs_event_new(d->base, -1, 0, on_soon, d);
+	if (soon && !evtimer_pending(soon, NULL))
+		evtimer_add(soon, &wait);
+}
+
+void gs_state_fini(void)
+{
+	gs_event_free(soon);
+	soon = NULL;
 }
 
 /* Returns 1 if the line was read. */

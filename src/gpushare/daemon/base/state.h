@@ -39,6 +39,11 @@ void gs_state_register(const struct gs_state_part *part);
  * all the same. */
 int gs_state_save(struct gs_daemon *d);
 
+/* The same within a tenth of a second: many calls at once write the file once. */
+void gs_state_save_soon(struct gs_daemon *d);
+/* The daemon ends: what is to be saved soon is not saved. */
+void gs_state_fini(void);
+
 /* Registers what the file contains. Invalid lines, and steps whose registrant is gone, are dropped
  * with a line in the log; a file with something that cannot be read is kept as
  * <socket>.state.corrupt. Of a file of before the node booted only the next local job's id is

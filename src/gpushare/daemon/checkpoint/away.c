@@ -15,15 +15,6 @@
 
 /* How often to poll whether an earlier daemon's gpushare-mem has ended. */
 #define POLL_NS (100 * GS_NS_PER_MS)
-/* Four times as long as a shim waits between two attempts to connect. */
-#define COME_BACK_NS GS_NS_PER_S
-
-static uint64_t known_ns; /* 0: this daemon began without steps */
-
-uint64_t gs_away_known_ns(void)
-{
-	return known_ns;
-}
 
 int gs_away_is_first(const struct gs_daemon *d, const struct gs_step *s)
 {
@@ -162,12 +153,4 @@ static int parse(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-static void loaded(struct gs_daemon *d)
-{
-	if (!TAILQ_EMPTY(&d->steps))
-		known_ns = gs_clock_ns() + COME_BACK_NS;
-}
-
-const struct gs_state_part gs_checkpoint_part = { .print = print,
-						  .parse = parse,
-						  .loaded = loaded };
+const struct gs_state_part gs_checkpoint_part = { .print = print, .parse = parse };

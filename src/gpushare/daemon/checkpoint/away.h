@@ -62,11 +62,6 @@ int gs_away_is_being_moved(const struct gs_daemon *d, struct gs_away *away, uint
 /* Bytes of host memory that are in use, or will be. */
 uint64_t gs_checkpoint_on_host(const struct gs_daemon *d);
 
-/* When the clients of earlier daemons' steps have come back, ns: they do so by themselves once this
- * one has begun. Whatever moves memory before that does not see theirs. One that is stopped, or was
- * refused before, comes back later, and its memory is not seen until then. */
-uint64_t gs_away_known_ns(void);
-
 /* Must its memory stay on the host until the job is resumed? */
 int gs_suspend_keeps(const struct gs_alloc *alloc);
 /* Is nothing of it being moved because of the suspension, in either direction? */

@@ -20,6 +20,7 @@
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/checkpoint/checkpoint_core.h"
 #include "gpushare/memory/victims.h"
 
@@ -28,6 +29,8 @@
  * and for RETRY_NS at least: while it is to leave, its program has the GPU to itself. */
 #define RETRY_NS (30 * GS_NS_PER_S)
 #define RETRY_TIMES 4
+/* How often to see whether a program of an earlier daemon has come back. */
+#define COME_BACK_POLL_NS GS_NS_PER_S
 
 void gs_checkpoint_destroy(struct gs_checkpoint *t)
 {
@@ -60,6 +63,7 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		const struct gs_alloc *a = s->alloc;
+		uint64_t keep_until_ns;
 		int is_idle;
 
 		if (a->device != dev || !a->admitted || a->away || !gs_away_is_first(d, s))
@@ -67,9 +71,10 @@ static size_t candidates(struct gs_daemon *d, const struct gs_device *dev, uint6
 		is_idle = gs_idle_is(d, a, now);
 		if (!is_idle && (idle || !d->config->memory_preempt))
 			continue;
-		if (a->keep_until_ns > now) {
-			if (a->keep_until_ns < *retry_ns)
-				*retry_ns = a->keep_until_ns;
+		keep_until_ns = gs_returning_of(a) ? now + COME_BACK_POLL_NS : a->keep_until_ns;
+		if (keep_until_ns > now) {
+			if (keep_until_ns < *retry_ns)
+				*retry_ns = keep_until_ns;
 			continue;
 		}
 		c[n++] = (struct gs_victim) {
@@ -179,9 +184,9 @@ static int take_for(struct gs_checkpoint *t, struct gs_alloc *first, uint64_t no
 
 	if (first->bytes <= gs_memory_available(first->device))
 		return 0; /* it will be admitted in a moment */
-	if (now < gs_away_known_ns()) {
-		if (gs_away_known_ns() < *retry_ns)
-			*retry_ns = gs_away_known_ns();
+	if (now < gs_returning_until_ns()) {
+		if (gs_returning_until_ns() < *retry_ns)
+			*retry_ns = gs_returning_until_ns();
 		return 0;
 	}
 	if (d->config->idle_reclaim_ns)

@@ -14,6 +14,7 @@
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/checkpoint/checkpoint_core.h"
 #include "gpushare/daemon/checkpoint/noticed.h"
 
@@ -100,7 +101,7 @@ int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns)
 	uint64_t limit = d->config->memory_preempt_host;
 	struct gs_error err;
 	struct gs_step *s;
-	char name[32];
+	char name[32], why[80];
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
@@ -114,9 +115,14 @@ int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns)
 			a->away->queued = 0;
 			gs_state_save(d);
 			return 1;
-		} else if (!a->away && now < gs_away_known_ns()) {
-			if (gs_away_known_ns() < *retry_ns)
-				*retry_ns = gs_away_known_ns();
+		} else if (!a->away && now < gs_returning_until_ns()) {
+			if (gs_returning_until_ns() < *retry_ns)
+				*retry_ns = gs_returning_until_ns();
+		} else if (!a->away && gs_returning_of(a)) {
+			snprintf(why, sizeof(why),
+				 "pid %d has not come back since gpushared began anew",
+				 (int)gs_returning_of(a));
+			gs_suspend_failed(d, a, why);
 		} else if (!a->away && gs_checkpoint_on_host(d) + gs_memory_used(d, a) > limit) {
 			gs_suspend_failed(d, a, "it would be more than MemoryPreemptHostLimit");
 		} else if (!a->away && gs_checkpointer_check(d->config, &err) < 0) {

@@ -21,6 +21,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/steps/priority.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/base/identity.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/daemon/base/users.h"
@@ -126,6 +127,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	gs_page_tell(conn->page->calls.wanted, conn->d->config->idle_reclaim_ns > 0);
 	if (used_bytes)
 		gs_ledger_adopt(conn->device->ledger, step->alloc->id, conn->id, used_bytes);
+	gs_returning_joined(conn);
 	return 0;
 }
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The programs that an earlier gpushared had as clients, as the state file names them. Most come
+ * back to this one within a quarter of a second; one that is stopped comes back when it goes on,
+ * and one that is refused never does. Until then this daemon does not know how much memory they
+ * have.
+ */
+#ifndef GPUSHARE_DAEMON_RETURNING_H
+#define GPUSHARE_DAEMON_RETURNING_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/state.h"
+
+struct gs_alloc;
+
+/* A program of an earlier daemon that uses this allocation, lives, and has not come back; 0: there
+ * is none. */
+pid_t gs_returning_of(const struct gs_alloc *alloc);
+
+/* Until then programs are on their way back, also those of a daemon that did not name them, ns of
+ * gs_clock_ns(); 0: this daemon began without steps. */
+uint64_t gs_returning_until_ns(void);
+
+/* The connection has become a client: if it is one of these programs it has come back. The state
+ * file names it from now on. */
+void gs_returning_joined(struct gs_connection *conn);
+/* A client is gone: the state file need not name it any more. A listener of connection.h, before
+ * the one that takes the client's step away. */
+void gs_returning_gone(struct gs_connection *conn);
+
+/* Call now and then: logs once which steps still wait for programs when most have come back. */
+void gs_returning_sweep(struct gs_daemon *d);
+/* The allocation is over. A listener of steps.h. */
+void gs_returning_alloc_gone(struct gs_daemon *d, struct gs_alloc *alloc);
+/* The daemon ends: forgets them. */
+void gs_returning_fini(void);
+
+extern const struct gs_state_part gs_returning_part;
+
+#endif
