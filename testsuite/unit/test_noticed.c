@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +71,19 @@ static uint32_t inquire(struct gs_daemon *d, uint32_t job_id)
 	return d->slurm ? ++play.ticket : 0;
 }
 
+/* A process that ends at the latest with this one, also where a test fails. */
+static pid_t sleeper(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		pause();
+}
+
 static int begin(void **unused)
 {
 	struct gs_connection *conn = &play.conn;
@@ -90,10 +104,7 @@ static int begin(void **unused)
 		play.step[i].alloc = &play.alloc;
 		TAILQ_INSERT_TAIL(&play.d.steps, &play.step[i], link);
 	}
-	conn->pid = fork();
-	if (conn->pid == 0)
-		for (;;)
-			pause();
+	conn->pid = sleeper();
 	assert_int_equal(gs_proc_read(conn->pid, &proc), 0);
 	conn->start = proc.start;
 	conn->d = &play.d;
@@ -293,11 +304,7 @@ static void found_children(pid_t child[GS_WOKEN_MAX])
 	for (int i = 0; i < GS_WOKEN_MAX; i++) {
 		struct gs_proc proc;
 
-		child[i] = fork();
-		assert_true(child[i] >= 0);
-		if (!child[i])
-			for (;;)
-				pause();
+		child[i] = sleeper();
 		assert_int_equal(gs_proc_read(child[i], &proc), 0);
 		found_process(0, child[i], proc.start);
 	}
