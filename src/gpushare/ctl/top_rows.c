@@ -110,9 +110,35 @@ static void add(json_t *row, const char *key, double value)
 	json_object_set_new(row, key, json_real(figure(row, key) + value));
 }
 
+static int is_whole_job(json_t *step)
+{
+	const char *name = words(step, "step");
+
+	return strcmp(name, "batch") == 0 || strcmp(name, "interactive") == 0 ||
+	       strcmp(name, "extern") == 0;
+}
+
+/* Is what the step holds within what its job holds already, by another one of these steps? */
+static int is_within(json_t *steps, json_t *step)
+{
+	json_t *other;
+	size_t i;
+
+	json_array_foreach (steps, i, other) {
+		if (other == step && is_whole_job(step))
+			return 0; /* of several such steps the first counts */
+		if (other != step && is_whole_job(other) &&
+		    figure(other, "job") == figure(step, "job") &&
+		    figure(other, "gpu") == figure(step, "gpu"))
+			return 1;
+	}
+	return 0;
+}
+
 json_t *gs_top_users(json_t *steps)
 {
-	static const char *const sums[] = { "shares", "gpu_pct", "wait_pct", "memory_mb" };
+	static const char *const sums[] = { "gpu_pct", "wait_pct" };
+	static const char *const held[] = { "shares", "memory_mb" };
 	json_t *rows = json_array(), *s;
 	size_t i;
 
@@ -125,6 +151,8 @@ json_t *gs_top_users(json_t *steps)
 		add(row, "waiting", strcmp(state, "waiting") == 0 || strcmp(state, "memory") == 0);
 		for (size_t k = 0; k < sizeof(sums) / sizeof(sums[0]); k++)
 			add(row, sums[k], figure(s, sums[k]));
+		for (size_t k = 0; k < sizeof(held) / sizeof(held[0]); k++)
+			add(row, held[k], is_within(steps, s) ? 0 : figure(s, held[k]));
 	}
 	return rows;
 }

@@ -51,6 +51,7 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 		.reason = "",
 		.account = "",
 		.energy_j = NAN,
+		.evictable_pct = NAN, /* the history does not have it */
 		.gpu = s->gpu,
 		.shares = s->shares,
 		.kernels = s->kernels,

@@ -320,6 +320,8 @@ int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t si
 		sum.waiting_ms += r->waiting_ms;
 		sum.turnaround_ms += r->turnaround_ms;
 		sum.preemptions += r->preemptions;
+		sum.h2d_mb += r->h2d_mb;
+		sum.d2h_mb += r->d2h_mb;
 		sum.memory_mb = r->memory_mb > sum.memory_mb ? r->memory_mb : sum.memory_mb;
 		sum.reserved_mb =
 			r->reserved_mb > sum.reserved_mb ? r->reserved_mb : sum.reserved_mb;

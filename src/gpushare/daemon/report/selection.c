@@ -42,13 +42,18 @@ static void say_idle(int64_t since, char *buf, size_t size)
 			 time(NULL) - t < 86400 ? "idle since %H:%M" : "idle since %Y-%m-%d", &tm);
 }
 
-static double idle_s(const struct gs_step *s)
+/* A job whose script waits for its steps is not idle while one of them works. */
+static double idle_s(const struct gs_daemon *d, const struct gs_step *s)
 {
 	uint64_t now = gs_clock_ns(), since;
+	const struct gs_step *other;
 
 	if (!s->alloc)
 		return 0;
-	since = s->usage.worked_ns ? s->usage.worked_ns : s->alloc->arrived_ns;
+	since = s->alloc->arrived_ns;
+	TAILQ_FOREACH (other, &d->steps, link)
+		if (other->alloc == s->alloc && other->usage.worked_ns > since)
+			since = other->usage.worked_ns;
 	return now > since + IDLE_NS ? (double)(now - since) / 1e9 : 0;
 }
 
@@ -56,7 +61,7 @@ void gs_select_row(const struct gs_daemon *d, struct gs_report_row *row, struct 
 		   struct gs_select_text *text)
 {
 	const struct gs_step_info *i = &s->info;
-	double idle = idle_s(s);
+	double idle = idle_s(d, s);
 
 	*row = (struct gs_report_row) {
 		.job = i->job_id,
