@@ -83,6 +83,7 @@ static int start(struct gs_daemon *d, const char *config_path, struct gs_error *
 	if (!d->checkpoint)
 		return gs_fail(err, "no memory");
 	gs_state_load(d);
+	gs_steps_sweep(d); /* reports those that ended while there was no daemon */
 	gs_memory_step(d);
 	d->check = gs_memory_check_create(d);
 	if (gs_devices_start(d, err) < 0 || gs_server_start(d, err) < 0)

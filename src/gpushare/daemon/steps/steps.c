@@ -410,13 +410,14 @@ static int parse(struct gs_daemon *d, const char *line)
 
 	if (gs_state_parse(line, &info) < 0)
 		return 0;
-	if (!gs_proc_alive(info.registrant, info.start))
-		gs_log(GS_LOG_INFO,
-		       "job " GS_JOB_F " uid %u: dropped: pid %d, which registered it, is gone",
-		       GS_JOB(info.job_id), (unsigned)info.uid, (int)info.registrant);
-	else if (!gs_step_add(d, &info, &err))
+	if (!gs_step_add(d, &info, &err))
 		gs_log(GS_LOG_WARN, "job " GS_JOB_F " uid %u: dropped: %s", GS_JOB(info.job_id),
 		       (unsigned)info.uid, err.text);
+	else if (!gs_proc_alive(info.registrant, info.start)) /* gs_steps_sweep() ends it */
+		gs_log(GS_LOG_INFO,
+		       "job " GS_JOB_F " uid %u: known from before; pid %d, which registered it, "
+		       "is gone",
+		       GS_JOB(info.job_id), (unsigned)info.uid, (int)info.registrant);
 	else
 		gs_log(GS_LOG_INFO, "job " GS_JOB_F " uid %u: known from before",
 		       GS_JOB(info.job_id), (unsigned)info.uid);
