@@ -186,7 +186,10 @@ static enum gs_contended contention(const struct gs_gpu *gpu, const struct gs_gp
 {
 	if (t->p.force_ns || (t == gpu->holder && is_waited_for(gpu, active, seen, now)))
 		return GS_CONTENDED;
-	return seen->queue ? GS_CONTENDED_QUEUE : seen->is;
+	if (seen->queue)
+		return GS_CONTENDED_QUEUE;
+	/* Its bursts are timed, so each of its launches must be seen. */
+	return t->p.period.deadline_ns ? GS_CONTENDED_TRACKED : seen->is;
 }
 
 /*
