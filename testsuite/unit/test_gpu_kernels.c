@@ -70,7 +70,7 @@ static void test_time_on_the_gpu(void **unused)
 	/* Of one that goes on, what was seen so far. */
 	assert_in_range(kernel_of(c, LEAVES)->time.gpu_ns, 3 * MS, 6 * MS);
 	finish(c, 0);
-	grant(1 * MS);
+	grant(4 * MS);
 	assert_int_equal(kernel_of(c, LEAVES)->time.gpu_ns, 10 * MS);
 	go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_of(c, 0, LEAVES, 1000, 0, 0);
@@ -177,6 +177,37 @@ static double figure(const json_t *of, const char *key)
 	return json_number_value(json_object_get(of, key));
 }
 
+/* A kernel that had 100 ms of work before and has little now. */
+static void test_predictions_are_no_longer_than_the_time_that_passed(void **unused)
+{
+	struct client *c;
+	json_t *all, *leaves;
+
+	(void)unused;
+	begin("piv");
+	c = join_with_kernels(1, 1);
+	launch_of(c, 0, LEAVES, 1000, 100 * MS, 0);
+	grant(0);
+	agent(c);
+	finish(c, 0);
+	grant(1 * MS);
+	grant(50 * MS);
+	for (int i = 0; i < 9; i++) {
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+		launch_of(c, 0, LEAVES, 1000, 100 * MS, 0);
+		if (i % 2)
+			grant(1 * MS);
+		finish(c, 0);
+		grant(1 * MS);
+	}
+	all = report_of(c);
+	leaves = json_array_get(json_object_get(all, "kernels"), 0);
+	assert_true(figure(leaves, "gpu_ms") >= 13 && figure(leaves, "gpu_ms") <= 15);
+	assert_in_range(c->usage.active_ns, 13 * MS, 15 * MS);
+	json_decref(all);
+	all_leave(c);
+}
+
 /* Those without a slot are as long as the last one that had one and stayed, and nobody could have
  * made them leave. */
 static void test_what_could_not_be_preempted(void **unused)
@@ -188,7 +219,7 @@ static void test_what_could_not_be_preempted(void **unused)
 	begin("piv");
 	c = join_with_kernels(1, 1);
 	launch_of(c, 0, LEAVES, 1000, 30 * MS, 0);
-	grant(1 * MS);
+	grant(29 * MS);
 	finish(c, 0);
 	grant(1 * MS);
 	launch_of(c, 1, STAYS, 100, 2 * MS, 5);
@@ -374,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_time_on_the_gpu),
 		cmocka_unit_test(test_latency_of_a_kernel),
 		cmocka_unit_test(test_not_begun_has_no_latency),
+		cmocka_unit_test(test_predictions_are_no_longer_than_the_time_that_passed),
 		cmocka_unit_test(test_what_could_not_be_preempted),
 		cmocka_unit_test(test_launches_that_are_told_of),
 		cmocka_unit_test(test_sums),

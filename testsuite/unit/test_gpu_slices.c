@@ -39,7 +39,8 @@ static void test_alone_keeps_the_turn(void **unused)
 	assert_int_equal(c->usage.launches, 2);
 	assert_int_equal(c->usage.waiting_ns, 0);
 	assert_int_equal(c->usage.turnaround_ns, c->usage.active_ns);
-	assert_int_equal(c->usage.active_ns, 14 * MS);
+	/* It may have been there since the poll before the one that first saw it. */
+	assert_int_equal(c->usage.active_ns, 15 * MS);
 	assert_int_equal(c->usage.periods, 2);
 	all_leave(c);
 }

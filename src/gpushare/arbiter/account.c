@@ -2,24 +2,114 @@
 /* A client's accounting; see account.h. */
 #include "gpushare/arbiter/account.h"
 
+#include "common/clock.h"
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
+/* Launches without a slot are reported by a later one, after so long at most. */
+#define SPARE_MOST_NS (2 * GS_NS_PER_S)
+
+/* Books so much time in which the client was busy, and returns for how much of it it had the GPU.
+ * Of a step's processes that are busy at once each books its part of the time, so that the step's
+ * is the time that has passed. */
+static uint64_t book_busy(struct gs_gpu_client *t, int has_gpu, uint64_t ns, uint64_t now)
 {
-	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0, had;
+	struct gs_step_usage *usage = t->p.usage;
+	uint64_t had = (uint64_t)((double)ns * gs_usage_part(t, has_gpu));
+
+	if (ns)
+		usage->worked_ns = now;
+	usage->turnaround_ns += ns / (usage->busy ? usage->busy : 1);
+	usage->active_ns += had;
+	usage->waiting_ns = usage->turnaround_ns > usage->active_ns ?
+				    usage->turnaround_ns - usage->active_ns :
+				    0;
+	return had;
+}
+
+static void spare(struct gs_gpu_client *t, uint64_t ns)
+{
+	t->account.spare_ns += ns;
+	if (t->account.spare_ns > SPARE_MOST_NS)
+		t->account.spare_ns = SPARE_MOST_NS;
+}
+
+static uint64_t pass(struct gs_gpu_client *t, uint64_t now)
+{
+	uint64_t dt = now > t->account.charged_ns ? now - t->account.charged_ns : 0;
 
 	t->account.charged_ns = now;
-	if (!t->account.busy || t->stopped) /* a stopped process waits for nobody */
+	return dt;
+}
+
+void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
+{
+	uint64_t dt = pass(t, now);
+
+	if (t->stopped) /* a stopped process waits for nobody */
 		return;
-	had = (uint64_t)((double)dt * gs_usage_part(t, has_gpu));
-	t->p.usage->worked_ns = now;
-	t->p.usage->turnaround_ns += dt;
-	t->p.usage->active_ns += had;
-	t->p.usage->waiting_ns += dt - had;
-	gs_burst_charge(t, had);
+	if (!t->account.busy) {
+		spare(t, dt);
+		return;
+	}
+	t->account.unpolled_ns += dt;
+	gs_burst_charge(t, book_busy(t, has_gpu, dt, now));
+}
+
+/* The time of untracked launches that is to be booked. Both reports are of the same launches: the
+ * slots' comes as they go on, that of the messages is complete at a program's end. */
+static uint64_t untracked_news(struct gs_gpu_client *t)
+{
+	struct gs_untracked_time *u = &t->account.untracked;
+	uint64_t all = u->by_slots_ns > u->by_messages_ns ? u->by_slots_ns : u->by_messages_ns;
+	uint64_t news = all - u->booked_ns;
+
+	u->booked_ns = all;
+	return news;
+}
+
+/*
+ * How much of the time since the last charge, and of the spare time before it, the client was busy.
+ * As long as a launch goes on, or waits, it was. Else its launches took what they report, or what
+ * is predicted; where others compute on the GPU as well, that took longer than alone.
+ */
+static uint64_t busy_time(const struct gs_gpu_client *t, const struct gs_poll *polled,
+			  uint64_t untracked_ns, int has_gpu, uint64_t dt)
+{
+	const struct gs_account *a = &t->account;
+	double part = gs_usage_part(t, has_gpu), ns;
+	uint64_t ended = 0;
+
+	if (a->busy && (polled->goes_on || part <= 0))
+		return dt;
+	if (a->busy && polled->ended_ns > a->unpolled_ns)
+		ended = polled->ended_ns - a->unpolled_ns;
+	ns = (double)(polled->unseen_ns - polled->untracked_ns + untracked_ns + ended) / part;
+	return ns < (double)(dt + a->spare_ns) ? (uint64_t)ns : dt + a->spare_ns;
+}
+
+/* Books the time up to now by what a poll has found. */
+static void charge_polled(struct gs_gpu_client *t, const struct gs_poll *polled, int has_gpu,
+			  uint64_t now)
+{
+	uint64_t dt = pass(t, now), *spare_ns = &t->account.spare_ns, ns, had;
+
+	if (t->stopped) /* it waits for nobody */
+		return;
+	/* Whose launches came and went between two polls had the GPU for them. */
+	has_gpu |= !t->account.busy;
+	t->account.untracked.by_slots_ns += polled->untracked_ns;
+	ns = busy_time(t, polled, untracked_news(t), has_gpu, dt);
+	had = book_busy(t, has_gpu, ns, now);
+	t->account.unpolled_ns = 0;
+	spare(t, dt);
+	*spare_ns -= ns < *spare_ns ? ns : *spare_ns;
+	if (t->account.busy)
+		gs_burst_charge(t, had < dt ? had : dt);
+	else if (polled->unseen_ns)
+		gs_burst_seen(t, polled->unseen_ns < dt ? polled->unseen_ns : dt, now);
 }
 
 /*
@@ -89,6 +179,7 @@ static void book_event(struct gs_gpu_client *t, const struct gs_slot_event *e)
 	if (k && e->alone_ns && !e->evictable && e->kind == GS_EV_LAUNCHED)
 		k->as_is_ns = e->alone_ns;
 	gs_step_usage_ran(t->p.usage, k, e->ran_ns, 0, e->evictable);
+	t->account.slots_ns += e->ran_ns;
 	if (e->kind == GS_EV_LAUNCHED)
 		book_launch(t, k, e);
 	else if (k && e->kind == GS_EV_TIMED)
@@ -108,12 +199,25 @@ static double kernel_ns(const struct gs_step_usage_kernel *k)
 	return k ? (double)(k->as_is_ns ? k->as_is_ns : k->alone_ns) : 0;
 }
 
+/* What messages report beyond what slots have. */
+static void charge_untracked(struct gs_gpu_client *t, double ns, uint64_t now)
+{
+	uint64_t *spare_ns = &t->account.spare_ns, news;
+
+	t->account.untracked.by_messages_ns +=
+		ns < (double)SPARE_MOST_NS ? (uint64_t)ns : SPARE_MOST_NS;
+	news = untracked_news(t);
+	if (news > *spare_ns)
+		news = *spare_ns;
+	*spare_ns -= news;
+	book_busy(t, 1, news, now);
+}
+
 void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked *untracked,
 			     size_t count, uint64_t now)
 {
-	double all = 0,
-	       most = now > t->account.untracked_ns ? (double)(now - t->account.untracked_ns) : 0,
-	       part;
+	uint64_t since = t->account.untracked_ns + t->account.slots_ns;
+	double all = 0, most = now > since ? (double)(now - since) : 0, part;
 
 	for (size_t i = 0; i < count; i++)
 		all += untracked[i].launches *
@@ -121,8 +225,10 @@ void gs_gpu_client_untracked(struct gs_gpu_client *t, const struct gs_untracked 
 			       gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel));
 	part = all > most ? most / all : 1;
 	t->account.untracked_ns = now;
+	t->account.slots_ns = 0;
 	if (count)
 		t->p.usage->worked_ns = now;
+	charge_untracked(t, all * part, now);
 	for (size_t i = 0; i < count; i++) {
 		struct gs_step_usage_kernel *k =
 			gs_step_usage_kernel(t->p.usage, t->p.kernels, untracked[i].kernel);
@@ -171,10 +277,9 @@ static void trace_wait(struct gs_gpu_client *t, uint64_t now)
 void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled, int has_gpu,
 			   uint64_t now)
 {
-	uint64_t since = t->account.charged_ns;
 	struct gs_step_usage *usage = t->p.usage;
 
-	gs_gpu_client_charge(t, has_gpu, now);
+	charge_polled(t, polled, has_gpu, now);
 	usage->launches += untold(t, polled->launches);
 	if (polled->launches)
 		usage->worked_ns = now;
@@ -183,16 +288,6 @@ void gs_gpu_client_account(struct gs_gpu_client *t, const struct gs_poll *polled
 		book_event(t, &polled->event[i]);
 	if (!t->account.busy && polled->launches)
 		usage->periods++;
-	/* Kernels of a lone holder that came and went between two polls. */
-	if (!t->account.busy && polled->unseen_ns) {
-		uint64_t dt = now > since ? now - since : 0;
-		uint64_t ran = polled->unseen_ns < dt ? polled->unseen_ns : dt;
-
-		usage->worked_ns = now;
-		usage->turnaround_ns += ran;
-		usage->active_ns += ran;
-		gs_burst_seen(t, ran, now);
-	}
 	t->found = polled->found;
 	if (t->account.busy && !t->found.live) {
 		gs_polling_idle(t, now);

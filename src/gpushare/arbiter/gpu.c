@@ -39,7 +39,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	t->p = *params;
 	t->told.priority = params->priority;
 	t->gpu = gpu;
-	t->account.charged_ns = t->account.untracked_ns = now;
+	t->account.charged_ns = t->account.untracked_ns = t->watch.polled_ns = now;
 	atomic_store(&params->page->attended, gpu->loop.attended);
 	t->requested = atomic_load(&params->page->requested);
 	t->watch.tpt_ps = params->kernels->tpt_ps;
@@ -57,6 +57,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 		return t;
 	t->dirty = 1;
 	gs_watch_adopt(&t->watch, params->page);
+	t->watch.polled_ns = now;
 	t->watch.last_number = params->counted.launches;
 	memcpy(t->account.copied, params->counted.copied, sizeof(t->account.copied));
 	gs_copies_join(t);

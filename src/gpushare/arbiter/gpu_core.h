@@ -41,7 +41,15 @@ struct gs_burst {
 struct gs_account {
 	uint8_t busy;          /* a busy period is under way */
 	uint64_t charged_ns;   /* time is booked up to here */
+	uint64_t unpolled_ns;  /* of that, what was booked as busy since the last poll */
+	uint64_t spare_ns;     /* time before that, of late, that was not booked as busy */
 	uint64_t untracked_ns; /* untracked launches are booked up to here */
+	uint64_t slots_ns;     /* time of launches with slots that was booked since then */
+	struct gs_untracked_time {
+		/* of all untracked launches: as slots have reported it, as the client's messages
+		 * have, and how much is booked as busy, the more of the two */
+		uint64_t by_slots_ns, by_messages_ns, booked_ns;
+	} untracked;
 	/* launches that were booked because the client reported them (GS_MSG_UNTRACKED), beyond the
 	 * highest launch number that a poll has seen */
 	uint64_t told_launches;

@@ -67,16 +67,32 @@ static void has_left(struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 				  });
 }
 
+/* What is predicted, or the rest of the time that has passed. */
+static uint64_t claim(struct gs_watch *w, uint64_t ns)
+{
+	uint64_t claimed = gs_at_most(ns, w->unclaimed_ns);
+
+	w->unclaimed_ns -= claimed;
+	return claimed;
+}
+
+/* What the polls have not seen of the predicted time, or of the launch's whole life if that is
+ * shorter. */
+static uint64_t rest(const struct gs_seen *seen, uint64_t now)
+{
+	return since(seen->ran_ns, gs_at_most(seen->alone_ns, since(seen->not_before_ns, now)));
+}
+
 /* The launch's whole time on the GPU: as measured, if it was. Else the longer of the prediction and
  * the time that the polls saw; without a prediction, until the poll that found it ended. */
-static uint64_t whole_time(const struct gs_seen *seen, uint64_t now)
+static uint64_t whole_time(struct gs_watch *w, const struct gs_seen *seen, uint64_t now)
 {
 	uint64_t ns = seen->ran_ns;
 
 	if (seen->timed)
 		return seen->alone_ns;
 	if (seen->alone_ns)
-		return ns > seen->alone_ns ? ns : seen->alone_ns;
+		return ns > seen->alone_ns ? ns : ns + claim(w, rest(seen, now));
 	return gs_at_most(ns + (seen->on_gpu_ns ? since(seen->on_gpu_ns, now) : 0),
 			  GS_WATCH_ALONE_MAX);
 }
@@ -100,7 +116,7 @@ static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 
 void gs_slot_finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
-	uint64_t whole = whole_time(seen, now);
+	uint64_t whole = whole_time(w, seen, now);
 
 	w->past_nt = gs_at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = gs_at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
@@ -116,6 +132,8 @@ void gs_slot_finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, stru
 				  .tpt_ps = seen_tpt_ps(seen, now),
 				  .dims = seen->dims,
 			  });
+	polled->ended_ns =
+		gs_at_most(polled->ended_ns + since(seen->ran_ns, whole), GS_WATCH_ALONE_MAX);
 	seen->live = 0;
 	gs_slot_forget_time(seen);
 	if (seen->order.stands && seen->order.number == seen->number)
@@ -135,9 +153,11 @@ void gs_slot_learn_time(struct gs_seen *seen, const struct gs_snapshot *s, struc
 			  });
 }
 
-void gs_slot_meet(struct gs_seen *seen, const struct gs_snapshot *s, uint64_t now,
-		  struct gs_poll *polled)
+void gs_slot_meet(struct gs_watch *w, struct gs_seen *seen, const struct gs_snapshot *s,
+		  uint64_t now, struct gs_poll *polled)
 {
+	uint64_t took;
+
 	/* It may have been told to leave before it was first polled. */
 	seen->order.stands = seen->order.stands && seen->order.number == s->number;
 	seen->nt = seen->done = seen->alone_ns = 0;
@@ -151,6 +171,7 @@ void gs_slot_meet(struct gs_seen *seen, const struct gs_snapshot *s, uint64_t no
 	seen->dims = s->dims;
 	seen->timed = s->timed != 0;
 	seen->since_ns = now;
+	seen->not_before_ns = w->polled_before_ns;
 	add_event(polled, &(struct gs_slot_event) {
 				  .kind = GS_EV_LAUNCHED,
 				  .kernel = s->kernel,
@@ -161,18 +182,21 @@ void gs_slot_meet(struct gs_seen *seen, const struct gs_snapshot *s, uint64_t no
 				  .why = s->why,
 				  .evictable = (uint8_t)s->evictable,
 			  });
+	polled->untracked_ns =
+		gs_at_most(polled->untracked_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
 	polled->unseen_ns = gs_at_most(polled->unseen_ns + s->untracked_ns, GS_WATCH_ALONE_MAX);
 	if (gs_snapshot_is_live(s->state)) {
 		seen->live = 1;
 	} else {
-		polled->unseen_ns = gs_at_most(polled->unseen_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+		took = s->timed ? s->alone_ns : claim(w, s->alone_ns);
+		polled->unseen_ns = gs_at_most(polled->unseen_ns + took, GS_WATCH_ALONE_MAX);
 		add_event(polled, &(struct gs_slot_event) {
 					  .kind = GS_EV_FINISHED,
 					  .kernel = s->kernel,
-					  .ns = s->alone_ns,
+					  .ns = took,
 					  .alone_ns = s->alone_ns,
-					  .ran_ns = s->alone_ns,
-					  .whole_ns = s->alone_ns,
+					  .ran_ns = took,
+					  .whole_ns = took,
 					  .nt = s->nt,
 					  .evictable = (uint8_t)s->evictable,
 				  });

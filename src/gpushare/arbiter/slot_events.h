@@ -6,9 +6,13 @@
 
 #include "gpushare/arbiter/snapshot.h"
 
-/* The slot has a new launch, which may have ended. */
-void gs_slot_meet(struct gs_seen *seen, const struct gs_snapshot *s, uint64_t now,
-		  struct gs_poll *polled);
+/*
+ * The slot has a new launch, which may have ended. Its time is predicted then. A program may give a
+ * kernel much less to do than before, so predictions claim no more time than has passed: all of
+ * them together, since the last poll or since the client was idle (gs_watch.unclaimed_ns).
+ */
+void gs_slot_meet(struct gs_watch *w, struct gs_seen *seen, const struct gs_snapshot *s,
+		  uint64_t now, struct gs_poll *polled);
 
 /* Adds up the live launch's time on the GPU from poll to poll. While nobody waits, polls are rare,
  * and a prediction is closer. */

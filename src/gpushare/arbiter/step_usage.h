@@ -83,6 +83,7 @@ struct gs_step_usage {
 	uint64_t active_ns; /* part of turnaround_ns with the GPU; what was shared counts in part */
 	uint64_t waiting_ns; /* the rest of turnaround_ns */
 	uint32_t present;    /* how many of its clients had kernels on the GPU at the latest step */
+	uint32_t busy;       /* how many of them had work */
 	uint64_t preemptions; /* launches that left with block-tasks remaining */
 	uint64_t worked_ns;   /* when a client last had work; 0: never */
 	uint64_t evictions;   /* evictions ever sampled; sample_us has the latest */

@@ -112,11 +112,12 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 
 	gpu->accounted_ns = now;
 	LIST_FOREACH (t, &gpu->clients, link)
-		t->p.usage->present = 0;
+		t->p.usage->present = t->p.usage->busy = 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
 		all += weight(t, now);
 		shares += weight(t, now) * shares_of(t);
 		t->p.usage->present += weight(t, now) > 0;
+		t->p.usage->busy += t->account.busy && !t->stopped;
 	}
 	LIST_FOREACH (t, &gpu->clients, link) {
 		double had = all > 0 ? ns * weight(t, now) / all : ns;
@@ -132,9 +133,9 @@ double gs_usage_part(const struct gs_gpu_client *t, int has_slice)
 {
 	uint32_t own = t->p.usage->present + (has_slice && !t->holder_state.present);
 
-	if (t->gpu->o.one_context || !(has_slice || t->holder_state.present))
-		return has_slice;
-	return (double)own / (own + t->holder_state.others);
+	if (!has_slice && (t->gpu->o.one_context || !t->holder_state.present))
+		return 0;
+	return 1.0 / (own + (t->gpu->o.one_context ? 0 : t->holder_state.others));
 }
 
 double gs_usage_lead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)

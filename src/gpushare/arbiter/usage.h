@@ -31,9 +31,9 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
 /*
  * The part of the GPU's time that the client has, as the latest step has found: 1 alone, 0 without
  * the time slice and without kernels on the GPU. has_slice: it has the time slice. Where the driver
- * switches between contexts, clients that have kernels on the GPU have equal slices of it. A step's
- * own clients do not count as others: they would share the GPU without gpushare, too. Under MPS it
- * is 1 with the time slice and 0 without, since kernels compute beside each other there.
+ * switches between contexts, clients that have kernels on the GPU have equal slices of it. Under
+ * MPS only those of the same step divide it, since kernels compute beside each other there, and how
+ * much the ones slow the others down is not known.
  */
 double gs_usage_part(const struct gs_gpu_client *client, int has_slice);
 

@@ -81,6 +81,8 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_
 		gs_slot_learn_time(seen, s, polled);
 	if (seen->live && (!live || s->number != seen->number))
 		gs_slot_finish(w, seen, now, polled);
+	else if (seen->live)
+		polled->goes_on = 1;
 	/*
 	 * In PREP a new number may belong to a launch that is still being prepared. It counts once
 	 * a later launch is under way, since numbers ascend. An unused slot shows 1; the first
@@ -89,12 +91,13 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_
 	 */
 	if (s->number != seen->number &&
 	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
-		gs_slot_meet(seen, s, now, polled);
+		gs_slot_meet(w, seen, s, now, polled);
 	if (!live)
 		return;
 	if (!seen->live) { /* the client reuses a number, which harms only its own figures */
 		seen->live = 1;
 		seen->since_ns = now;
+		seen->not_before_ns = w->polled_before_ns;
 		seen->kernel = s->kernel;
 		seen->dims = s->dims;
 		seen->cut = 0;
@@ -158,6 +161,19 @@ static int nothing_new(const struct gs_seen *seen, const struct gs_slot *slot)
 	       (number == seen->number || number == 1);
 }
 
+/* Time has passed since the last poll. What passed before that is a launch's only if one was live
+ * then. Before the first poll any time may have. */
+static void pass(struct gs_watch *w, uint64_t now)
+{
+	uint64_t passed = now > w->polled_ns ? now - w->polled_ns : 0;
+
+	w->unclaimed_ns = !w->polled_ns ? GS_WATCH_ALONE_MAX :
+			  w->was_live   ? gs_at_most(w->unclaimed_ns + passed, GS_WATCH_ALONE_MAX) :
+					  passed;
+	w->polled_before_ns = w->polled_ns;
+	w->polled_ns = now;
+}
+
 static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t highest,
 		       uint64_t now, struct gs_poll *polled)
 {
@@ -165,6 +181,7 @@ static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 
 	/* Events are written before they are read, so only the rest is cleared. */
 	memset(polled, 0, offsetof(struct gs_poll, event));
+	pass(w, now);
 	if (highest > w->last_number) {
 		polled->launches = gs_at_most(highest - w->last_number, GS_WATCH_NT_MAX);
 		w->last_number = highest;
@@ -179,6 +196,7 @@ static void poll_until(struct gs_watch *w, const struct gs_page *page, uint64_t 
 	}
 	polled->found.queued = polled->ready + polled->torun;
 	polled->found.live = polled->found.queued + polled->running + polled->toevict;
+	w->was_live = polled->found.live != 0;
 	polled->nt = gs_at_most(polled->nt + w->past_nt, GS_WATCH_NT_MAX);
 	polled->done = gs_at_most(polled->done + w->past_nt, polled->nt);
 	polled->alone_ns = gs_at_most(polled->alone_ns + w->past_alone_ns, GS_WATCH_ALONE_MAX);

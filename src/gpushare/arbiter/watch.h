@@ -39,7 +39,8 @@ struct gs_leave_order {
 struct gs_seen {
 	uint64_t number; /* number of the launch that was last seen in the slot, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
-	uint64_t since_ns; /* when that launch was first seen */
+	uint64_t since_ns;      /* when that launch was first seen */
+	uint64_t not_before_ns; /* when the poll before that was: it began later */
 	/*
 	 * since when the launch, which is out, has been in the way of another client; 0: it is not
 	 */
@@ -62,6 +63,11 @@ struct gs_watch {
 	uint64_t last_number; /* highest launch number seen */
 	uint64_t past_nt;     /* block-tasks of the launches of this busy period that are DONE */
 	uint64_t past_alone_ns;
+	/* when the last poll was, and the one before it; 0: there was none */
+	uint64_t polled_ns, polled_before_ns;
+	uint8_t was_live; /* it found a live launch */
+	/* how much of the time that has passed no prediction has claimed yet (slot_events.h) */
+	uint64_t unclaimed_ns;
 	/*
 	 * time per block-task in ps by kernel number, for launches that report no time; NULL: none
 	 */
@@ -142,8 +148,14 @@ struct gs_poll {
 	/* of the busy period: launches that are DONE and live ones */
 	uint64_t nt, done, alone_ns;
 	uint64_t launches; /* new launches, by the client's numbering */
-	/* alone time of launches that came and ended between two polls */
+	/* alone time of launches that came and ended between two polls, and of those without a
+	 * slot, which a later launch reports */
 	uint64_t unseen_ns;
+	uint64_t untracked_ns; /* the part of it that is of launches without a slot */
+	/* time on the GPU of the launches that have ended since the last poll, without what the
+	 * polls saw of it before */
+	uint64_t ended_ns;
+	uint8_t goes_on; /* a launch was live at the last poll, and is */
 	uint32_t preemptions;
 	uint32_t nevents;
 	struct gs_slot_event event[GS_WATCH_SLOT_EVENTS * GS_PAGE_SLOTS];

@@ -12,7 +12,7 @@ double gs_ntt(double turnaround, double alone)
 
 double gs_ntt_so_far(double turnaround_ms, double active_ms)
 {
-	return active_ms > 0 ? turnaround_ms / active_ms : NAN;
+	return active_ms > 0 ? fmax(turnaround_ms / active_ms, 1) : NAN;
 }
 
 double gs_antt(const double *ntt, size_t n)

@@ -29,6 +29,7 @@ double gs_ntt(double turnaround, double alone);
 
 /*
  * NTT of a step that may not have had the GPU yet, in ms: turnaround / active.
+ * At least 1, though a program's time with the GPU may be booked before all of its busy period is.
  * NaN: it was never served, so it has a waiting time at most, and no slowdown.
  */
 double gs_ntt_so_far(double turnaround_ms, double active_ms);
