@@ -125,12 +125,14 @@ static void on_stop(int number)
 void gs_screen_begin(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
+	/* A table that is being written to a slow terminal goes on; poll() ends all the same. */
+	struct sigaction resize = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct sigaction pause = { .sa_handler = on_stop };
 
 	screen.keys = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &screen.before) == 0;
 	screen.begun = 1;
 	atexit(gs_screen_end);
-	sigaction(SIGWINCH, &action, NULL);
+	sigaction(SIGWINCH, &resize, NULL);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);

@@ -25,14 +25,15 @@ int gs_ctl_since(void *of, const char *text, struct gs_error *err)
 			return 0;
 		}
 	for (size_t i = 0; i < sizeof(dates) / sizeof(dates[0]); i++) {
-		struct tm tm = { .tm_isdst = -1 };
+		struct tm tm = { .tm_isdst = -1 }, is;
 		const char *rest = strptime(text, dates[i], &tm);
 		time_t t;
 
 		if (!rest || *rest)
 			continue;
-		t = mktime(&tm);
-		if (t >= 0) {
+		is = tm;
+		t = mktime(&is); /* takes 30 February for 2 March */
+		if (t >= 0 && is.tm_mday == tm.tm_mday) {
 			*since = (uint64_t)t;
 			return 0;
 		}
