@@ -30,7 +30,7 @@ static int open_regular(const char *name)
 
 	if (at < 0)
 		return -1;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", at);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", at);
 	if (fstat(at, &st) == 0 && S_ISREG(st.st_mode))
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	close(at);

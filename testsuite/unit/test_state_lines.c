@@ -113,6 +113,11 @@ static void test_proc_parse(void **unused)
 				       "1 0 998877 10 20",
 				       &p),
 			 -1);
+	/* Its first thread has ended, another one goes on. */
+	assert_int_equal(gs_proc_parse("42 (a) Z 7 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 "
+				       "2 0 998877 10 20",
+				       &p),
+			 0);
 	assert_int_equal(gs_proc_parse("42 (a) S 7 42", &p), -1);
 	assert_int_equal(gs_proc_parse("nonsense", &p), -1);
 }

@@ -77,7 +77,7 @@ static int open_handed_over(void)
 
 	if (fd < 0)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	rc = open_path(path);
 	close(fd);
 	return rc;

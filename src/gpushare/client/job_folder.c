@@ -34,7 +34,7 @@ static void unescape(char *text)
 /* The last one counts: it may lie over an earlier one. */
 void gs_job_folder_find(char folder[PATH_MAX])
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+	FILE *f = fopen("/proc/thread-self/mountinfo", "re");
 	char *line = NULL;
 	size_t size = 0;
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Where the folder is, by /proc/self/mountinfo; "": there is none. */
+/* Where the folder is, by /proc/thread-self/mountinfo; "": there is none. */
 void gs_job_folder_find(char folder[PATH_MAX]);
 
 /* Is there a file of that name in it?  0 also where there is no folder. */

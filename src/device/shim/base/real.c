@@ -104,7 +104,7 @@ static void *open_handed_over(char why[WHY_MAX])
 			snprintf(why, WHY_MAX, ": %s", err.text);
 		return NULL;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 	handle = open_path(path, 1, why);
 	close(fd);
 	return handle;

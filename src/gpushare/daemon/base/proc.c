@@ -22,19 +22,20 @@ int gs_proc_parse(const char *text, struct gs_proc *proc)
 	/* The second field is the program's name in brackets. The name may contain brackets and
 	 * blanks, so the last bracket counts. */
 	const char *rest = strrchr(text, ')');
+	int ppid, threads;
 	uint64_t start;
 	char state;
-	int ppid;
 
 	if (!rest)
 		return -1;
-	/* 3 state, 4 ppid, ..., 22 starttime (proc(5)). */
+	/* 3 state, 4 ppid, ..., 20 num_threads, ..., 22 starttime (proc(5)). */
 	if (sscanf(rest + 1,
 		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d"
-		   " %*d %*d %*d %*d %" SCNu64,
-		   &state, &ppid, &start) != 3)
+		   " %*d %*d %d %*d %" SCNu64,
+		   &state, &ppid, &threads, &start) != 4)
 		return -1;
-	if (state == 'Z' || state == 'X')
+	/* That is its first thread's state. The process lives as long as one of its threads. */
+	if ((state == 'Z' && threads <= 1) || state == 'X')
 		return -1;
 	proc->ppid = ppid;
 	proc->start = start;
