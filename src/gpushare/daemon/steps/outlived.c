@@ -18,6 +18,7 @@
 #include "gpushare/daemon/base/users.h"
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_check.h"
+#include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/proto/job_name.h"
 
 #define MIB(bytes) ((bytes) >> 20)
@@ -125,6 +126,7 @@ void gs_outlived_note(struct gs_connection *conn)
 	model.in = conn->step->alloc;
 	model.job_id = conn->step->info.job_id;
 	model.step_id = conn->step->info.step_id;
+	gs_lease_recall(conn); /* what it has not used of its lease it does not hold */
 	model.bytes = gs_ledger_held(conn->device->ledger, conn->step->alloc->id, conn->id);
 	/* What the client said in HELLO is only its own word, and must not cost others more than
 	 * its step was given. */

@@ -43,6 +43,14 @@ static struct gs_copied copied_over(const struct gs_daemon *d, const struct gs_s
 	return over;
 }
 
+/* While its memory is on the host the ledger does not know what it held. */
+static uint64_t peak_of(const struct gs_alloc *a)
+{
+	uint64_t here = gs_ledger_peak(a->device->ledger, a->id);
+
+	return here > a->away_peak ? here : a->away_peak;
+}
+
 static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 {
 	const struct gs_step_usage *t = &s->usage;
@@ -52,8 +60,7 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 		" %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
 		s->info.job_id, s->info.step_id, launches_over(d, s), t->periods, t->turnaround_ns,
 		t->active_ns, t->waiting_ns, t->preemptions, t->time.gpu_ns, t->time.unevictable,
-		t->time.unevictable_ns, gs_ledger_peak(s->alloc->device->ledger, s->alloc->id),
-		s->begun_s);
+		t->time.unevictable_ns, peak_of(s->alloc), s->begun_s);
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
 		struct gs_copied over = copied_over(d, s, way);
 
