@@ -186,7 +186,7 @@ int gs_client_connect(struct gs_client *c, uint64_t used_bytes, int timeout_ms, 
 	}
 	if (msg.header.type == GS_MSG_WAIT) {
 		if (refused)
-			*refused = 1;
+			*refused = GS_CLIENT_WAITS;
 		gs_fail(err, "gpushared: the step waits for memory: %s", msg.wait.reason);
 		goto fail;
 	}

@@ -49,12 +49,15 @@ void gs_client_leave(struct gs_client *client);
 struct gs_client *gs_client_create(const struct gs_client_options *options);
 void gs_client_destroy(struct gs_client *client); /* NULL is fine */
 
+/* *refused: the step waits for its memory, and this process has a page. */
+#define GS_CLIENT_WAITS 2
+
 /*
  * Connects and sends HELLO, waiting at most timeout_ms. If the client has a page, it is passed
  * along and kept; otherwise it gets the daemon's. used_bytes: device memory that this process holds
  * already. If the step does not have its memory yet, a client without a page waits for it, however
- * long; one with a page is refused. Returns 0; -1 with the reason, and *refused (may be NULL) is 1
- * if the daemon itself refused.
+ * long; one with a page is told to come again. Returns 0; -1 with the reason, and *refused (may be
+ * NULL) is 1 if the daemon itself refused, or GS_CLIENT_WAITS.
  */
 int gs_client_connect(struct gs_client *client, uint64_t used_bytes, int timeout_ms, int *refused,
 		      struct gs_error *err);

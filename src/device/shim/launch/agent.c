@@ -81,7 +81,10 @@ static void keep_connection(struct agent *a)
 		a->reconnect_ns = now + a->reconnect_step_ns;
 		if (!s->refused) /* do not notify the user of a quick restart */
 			shim_session_say_absent(s);
-		if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
+		/* While its memory is on the host it is told to wait. Once that is back gpushared
+		 * must know of it soon. */
+		if (s->refused && s->refused != GS_CLIENT_WAITS &&
+		    a->reconnect_step_ns < RECONNECT_MAX_NS)
 			a->reconnect_step_ns *= 2;
 		return;
 	}

@@ -34,7 +34,7 @@ struct shim_session {
 	_Atomic uint64_t reservation;    /* bytes; 0: not known */
 	_Atomic uint64_t context_memory; /* bytes that a CUDA context is charged with */
 	_Atomic uint32_t kernels;        /* how many kernel numbers have been given out */
-	/* the last daemon that answered has refused this process */
+	/* the last daemon that answered has refused this process, or GS_CLIENT_WAITS */
 	int refused;
 	_Atomic int stopping;
 	/* held while the daemon is asked for memory, and during a new HELLO */

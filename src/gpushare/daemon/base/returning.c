@@ -34,14 +34,45 @@ static void forget(struct program *p)
 	free(p);
 }
 
-static struct program *find(uint32_t job_id, uint32_t step_id, pid_t pid)
+static struct program *find(const struct gs_alloc *alloc, pid_t pid)
 {
 	struct program *p;
 
 	LIST_FOREACH (p, &all, link)
-		if (p->pid == pid && p->job_id == job_id && p->step_id == step_id)
+		if (p->pid == pid && p->alloc == alloc)
 			return p;
 	return NULL;
+}
+
+static void add(struct gs_step *s, pid_t pid, uint64_t start)
+{
+	struct program *p;
+
+	if (find(s->alloc, pid) || !gs_proc_alive(pid, start))
+		return;
+	p = malloc(sizeof(*p));
+	if (!p) {
+		gs_log(GS_LOG_WARN, "pid %d: is not waited for: no memory", (int)pid);
+		return;
+	}
+	*p = (struct program) { .job_id = s->info.job_id,
+				.step_id = s->info.step_id,
+				.alloc = s->alloc,
+				.pid = pid,
+				.start = start };
+	LIST_INSERT_HEAD(&all, p, link);
+}
+
+void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
+			 uint64_t start)
+{
+	struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->steps, link)
+		if (s->alloc == alloc) {
+			add(s, pid, start);
+			return;
+		}
 }
 
 pid_t gs_returning_of(const struct gs_alloc *alloc)
@@ -66,7 +97,7 @@ uint64_t gs_returning_until_ns(void)
 
 void gs_returning_joined(struct gs_connection *conn)
 {
-	struct program *p = find(conn->step->info.job_id, conn->step->info.step_id, conn->pid);
+	struct program *p = find(conn->step->alloc, conn->pid);
 
 	if (p)
 		forget(p);
@@ -164,27 +195,18 @@ static int print(const struct gs_daemon *d, FILE *f)
 
 static int parse(struct gs_daemon *d, const char *line)
 {
-	struct program model = { 0 }, *p;
+	unsigned job_id, step_id;
 	struct gs_step *s;
+	uint64_t start;
 	int pid, at = 0;
 
-	if (sscanf(line, "program %u %u %d %" SCNu64 "%n", &model.job_id, &model.step_id, &pid,
-		   &model.start, &at) != 4 ||
+	if (sscanf(line, "program %u %u %d %" SCNu64 "%n", &job_id, &step_id, &pid, &start, &at) !=
+		    4 ||
 	    line[at] || pid <= 1)
 		return 0;
-	model.pid = pid;
-	s = gs_step_find(d, model.job_id, model.step_id);
-	if (!s || find(model.job_id, model.step_id, model.pid) ||
-	    !gs_proc_alive(model.pid, model.start))
-		return 1;
-	p = malloc(sizeof(*p));
-	if (!p) {
-		gs_log(GS_LOG_WARN, "pid %d: is not waited for: no memory", pid);
-		return 1;
-	}
-	*p = model;
-	p->alloc = s->alloc;
-	LIST_INSERT_HEAD(&all, p, link);
+	s = gs_step_find(d, job_id, step_id);
+	if (s)
+		add(s, pid, start);
 	return 1;
 }
 

@@ -20,6 +20,10 @@ struct gs_alloc;
  * is none. */
 pid_t gs_returning_of(const struct gs_alloc *alloc);
 
+/* A program of an earlier daemon has its memory back on the GPU, and is not connected yet. */
+void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
+			 uint64_t start);
+
 /* Until then programs are on their way back, also those of a daemon that did not name them, ns of
  * gs_clock_ns(); 0: this daemon began without steps. */
 uint64_t gs_returning_until_ns(void);

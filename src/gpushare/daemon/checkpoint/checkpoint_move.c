@@ -27,6 +27,7 @@
 #include "gpushare/daemon/memory/memory.h"
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/state.h"
 
@@ -107,6 +108,8 @@ static void unpark(struct gs_checkpoint *t, struct gs_away_process *p)
 	int released = t->alloc->away->released;
 	uint64_t bytes = p->bytes;
 
+	if (!conn) /* an earlier daemon's: it connects within a moment */
+		gs_returning_expect(t->d, t->alloc, p->pid, p->start);
 	gs_checkpoint_drop(p);
 	t->process = NULL;
 	if (conn && (gs_client_return(conn, released ? bytes : 0) < 0 ||

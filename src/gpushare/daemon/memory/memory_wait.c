@@ -72,8 +72,9 @@ int gs_memory_wait(struct gs_connection *conn, const struct gs_msg *hello, int p
 	wait_reason(conn->step->alloc, conn->d->config->memory_admission, msg.wait.reason,
 		    sizeof(msg.wait.reason));
 	gs_memory_why(conn->step->alloc, why, sizeof(why));
-	gs_user_log(gs_connection_who_pays(conn), "%s: waits for %" PRIu64 " MiB: %s", conn->who,
-		    MIB(msg.wait.bytes), why);
+	if (w->page < 0) /* one with a page comes again some times a second */
+		gs_user_log(gs_connection_who_pays(conn), "%s: waits for %" PRIu64 " MiB: %s",
+			    conn->who, MIB(msg.wait.bytes), why);
 	return gs_connection_send(conn, &msg, -1);
 }
 
