@@ -446,6 +446,15 @@ static void await_named(const struct live *l)
 	assert_int_equal(live_lines(path, "program "), 1);
 }
 
+/* That one of its launches was seen, by the report. */
+static void assert_one_launch(const struct live *l)
+{
+	char *text = live_query(l, GS_QUERY_REPORT, 0);
+
+	assert_non_null(strstr(text, "\"kernels\": 1,"));
+	free(text);
+}
+
 /* One that is stopped does not come back until it goes on. Its memory is on the GPU all the time.
  */
 static void stays_until_its_program_is_back(struct live *l, int suspend)
@@ -459,10 +468,16 @@ static void stays_until_its_program_is_back(struct live *l, int suspend)
 	own = live_local(l, 20, 600 * MIB, "low", &job);
 	sock = live_hello(l, job, &page, &fd);
 	live_alloc(sock, 100 * MIB);
+	live_launch(sock, page, 0, 0);
+	live_await(page, 0, GS_K_TORUN);
+	live_run_slot(page, 0);
+	live_end_slot(page, 0, GS_K_RUNNING);
 	await_named(l);
-	live_stop(l, SIGKILL);
+	assert_one_launch(l);
+	live_stop(l, SIGTERM);
 	close(sock);
 	live_start(l);
+	assert_one_launch(l);
 	if (suspend) {
 		asks = live_connect(l);
 		gs_msg_init(&msg, GS_MSG_SUSPEND, 1);
@@ -483,8 +498,10 @@ static void stays_until_its_program_is_back(struct live *l, int suspend)
 	asks = live_local(l, 20, 600 * MIB, "high", &other);
 	sleep(2);
 	assert_int_equal(live_logged(l, "are on the host"), 0);
+	assert_one_launch(l);
 	sock = come_back(l, job, fd);
 	live_await_log(l, ": 100 MiB are on the host");
+	assert_one_launch(l);
 	gs_page_unmap(page);
 	close(fd);
 	close(sock);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "common/clock.h"
@@ -23,6 +24,8 @@ struct program {
 	struct gs_alloc *alloc; /* of its step */
 	pid_t pid;
 	uint64_t start; /* start time of that process (proc.h) */
+	struct gs_counted counted;
+	int gone; /* it has ended */
 };
 
 static LIST_HEAD(, program) all = LIST_HEAD_INITIALIZER(all);
@@ -44,11 +47,11 @@ static struct program *find(const struct gs_alloc *alloc, pid_t pid)
 	return NULL;
 }
 
-static void add(struct gs_step *s, pid_t pid, uint64_t start)
+static void add(struct gs_step *s, pid_t pid, uint64_t start, const struct gs_counted *counted)
 {
 	struct program *p;
 
-	if (find(s->alloc, pid) || !gs_proc_alive(pid, start))
+	if (find(s->alloc, pid))
 		return;
 	p = malloc(sizeof(*p));
 	if (!p) {
@@ -59,35 +62,76 @@ static void add(struct gs_step *s, pid_t pid, uint64_t start)
 				.step_id = s->info.step_id,
 				.alloc = s->alloc,
 				.pid = pid,
-				.start = start };
+				.start = start,
+				.counted = *counted,
+				.gone = !gs_proc_alive(pid, start) };
 	LIST_INSERT_HEAD(&all, p, link);
 }
 
 void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
 			 uint64_t start)
 {
+	const struct gs_counted nothing = { 0 }; /* or as the state file's line said */
 	struct gs_step *s;
 
 	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc == alloc) {
-			add(s, pid, start);
+			add(s, pid, start, &nothing);
 			return;
 		}
 }
 
 pid_t gs_returning_of(const struct gs_alloc *alloc)
 {
-	struct program *p, *next;
+	struct program *p;
 
-	for (p = LIST_FIRST(&all); p; p = next) {
-		next = LIST_NEXT(p, link);
-		if (p->alloc != alloc)
+	LIST_FOREACH (p, &all, link) {
+		if (p->alloc != alloc || p->gone)
 			continue;
-		if (gs_proc_alive(p->pid, p->start))
+		p->gone = !gs_proc_alive(p->pid, p->start);
+		if (!p->gone)
 			return p->pid;
-		forget(p);
 	}
 	return 0;
+}
+
+static void add_counted(struct gs_counted *to, const struct gs_counted *more)
+{
+	to->launches += more->launches;
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
+		to->copied[way].copies += more->copied[way].copies;
+		to->copied[way].bytes += more->copied[way].bytes;
+		to->copied[way].host_ns += more->copied[way].host_ns;
+	}
+}
+
+static struct gs_counted counted_of(const struct gs_step *s, int with_gone)
+{
+	struct gs_counted sum = { 0 };
+	const struct program *p;
+
+	LIST_FOREACH (p, &all, link)
+		if (p->job_id == s->info.job_id && p->step_id == s->info.step_id &&
+		    (with_gone || !p->gone))
+			add_counted(&sum, &p->counted);
+	return sum;
+}
+
+struct gs_counted gs_returning_counted(const struct gs_step *s)
+{
+	return counted_of(s, 0);
+}
+
+void gs_returning_add(struct gs_step *s)
+{
+	struct gs_counted all_of = { s->usage.launches, { { 0 } } }, more = counted_of(s, 1);
+
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++)
+		all_of.copied[way] = s->usage.copied[way];
+	add_counted(&all_of, &more);
+	s->usage.launches = all_of.launches;
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++)
+		s->usage.copied[way] = all_of.copied[way];
 }
 
 uint64_t gs_returning_until_ns(void)
@@ -117,8 +161,8 @@ static unsigned missing(const struct gs_step *s, pid_t *pid)
 	unsigned n = 0;
 
 	LIST_FOREACH (p, &all, link)
-		if (p->job_id == s->info.job_id && p->step_id == s->info.step_id &&
-		    gs_proc_alive(p->pid, p->start)) {
+		if (p->job_id == s->info.job_id && p->step_id == s->info.step_id && !p->gone &&
+		    !p->alloc->away && gs_proc_alive(p->pid, p->start)) {
 			*pid = p->pid;
 			n++;
 		}
@@ -167,10 +211,17 @@ void gs_returning_fini(void)
 
 /* ---- across a restart ---------------------------------------------------- */
 
-static void print_one(uint32_t job_id, uint32_t step_id, pid_t pid, uint64_t start, FILE *f)
+static void print_one(uint32_t job_id, uint32_t step_id, pid_t pid, uint64_t start,
+		      const struct gs_counted *c, FILE *f)
 {
-	if (f)
-		fprintf(f, "program %u %u %d %" PRIu64 "\n", job_id, step_id, (int)pid, start);
+	if (!f)
+		return;
+	fprintf(f, "program %u %u %d %" PRIu64 " %" PRIu64, job_id, step_id, (int)pid, start,
+		c->launches);
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++)
+		fprintf(f, " %" PRIu64 " %" PRIu64 " %" PRIu64, c->copied[way].copies,
+			c->copied[way].bytes, c->copied[way].host_ns);
+	fputc('\n', f);
 }
 
 /* Those that have not come back are named once more, for the next daemon. */
@@ -181,32 +232,56 @@ static int print(const struct gs_daemon *d, FILE *f)
 	int n = 0;
 
 	LIST_FOREACH (conn, &d->conns, link)
-		if (conn->client) {
+		if (conn->step && conn->page) { /* a client, or its memory is on the host */
 			print_one(conn->step->info.job_id, conn->step->info.step_id, conn->pid,
-				  conn->start, f);
+				  conn->start, &conn->registration.counted, f);
 			n++;
 		}
-	LIST_FOREACH (p, &all, link) {
-		print_one(p->job_id, p->step_id, p->pid, p->start, f);
-		n++;
-	}
+	LIST_FOREACH (p, &all, link)
+		if (!p->gone) {
+			print_one(p->job_id, p->step_id, p->pid, p->start, &p->counted, f);
+			n++;
+		}
 	return n;
+}
+
+/* Returns where the numbers end; NULL: there are not so many. */
+static const char *read_numbers(const char *at, uint64_t *number, size_t n)
+{
+	char *end;
+
+	for (size_t i = 0; i < n; i++) {
+		if (at[0] != ' ' || at[1] < '0' || at[1] > '9')
+			return NULL;
+		number[i] = strtoull(at + 1, &end, 10);
+		at = end;
+	}
+	return at;
 }
 
 static int parse(struct gs_daemon *d, const char *line)
 {
-	unsigned job_id, step_id;
+	static const char keyword[] = "program";
+	enum { JOB, STEP, PID, START, LAUNCHES, COPIED, NUMBERS = COPIED + 3 * GS_COPY_DIRECTIONS };
+	uint64_t number[NUMBERS], *copied = number + COPIED;
+	struct gs_counted counted = { 0 };
+	const char *end;
 	struct gs_step *s;
-	uint64_t start;
-	int pid, at = 0;
 
-	if (sscanf(line, "program %u %u %d %" SCNu64 "%n", &job_id, &step_id, &pid, &start, &at) !=
-		    4 ||
-	    line[at] || pid <= 1)
+	if (strncmp(line, keyword, sizeof(keyword) - 1) != 0)
 		return 0;
-	s = gs_step_find(d, job_id, step_id);
+	end = read_numbers(line + sizeof(keyword) - 1, number, NUMBERS);
+	if (!end || *end || number[PID] <= 1 || number[PID] > INT32_MAX ||
+	    number[JOB] > UINT32_MAX || number[STEP] > UINT32_MAX)
+		return 0;
+	counted.launches = number[LAUNCHES];
+	for (int way = 0; way < GS_COPY_DIRECTIONS; way++, copied += 3)
+		counted.copied[way] = (struct gs_copied) { .copies = copied[0],
+							   .bytes = copied[1],
+							   .host_ns = copied[2] };
+	s = gs_step_find(d, (uint32_t)number[JOB], (uint32_t)number[STEP]);
 	if (s)
-		add(s, pid, start);
+		add(s, (pid_t)number[PID], number[START], &counted);
 	return 1;
 }
 

@@ -13,8 +13,7 @@
 
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/base/state.h"
-
-struct gs_alloc;
+#include "gpushare/daemon/base/step.h"
 
 /* A program of an earlier daemon that uses this allocation, lives, and has not come back; 0: there
  * is none. */
@@ -23,6 +22,14 @@ pid_t gs_returning_of(const struct gs_alloc *alloc);
 /* A program of an earlier daemon has its memory back on the GPU, and is not connected yet. */
 void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
 			 uint64_t start);
+
+/*
+ * Adds to the step's usage what its programs had that have not come back: they tell of all of it
+ * again when they do. In the state file it is in their lines, so gs_returning_counted() is taken
+ * out of the step's; that of programs that have ended meanwhile stays in it.
+ */
+void gs_returning_add(struct gs_step *step);
+struct gs_counted gs_returning_counted(const struct gs_step *step);
 
 /* Until then programs are on their way back, also those of a daemon that did not name them, ns of
  * gs_clock_ns(); 0: this daemon began without steps. */

@@ -8,6 +8,7 @@
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/gpu/arbiter.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/base/step.h"
 
 /* A lesson counts at most this many times: by then the table has its value. */
@@ -36,6 +37,7 @@ static void do_sync(struct gs_gpu *gpu, void *arg)
 			gs_step_usage_copy(&s->usage, &s->live,
 					   sync->kernels_of == GS_KERNELS_OF_ALL ||
 						   sync->kernels_of == s->info.job_id);
+			gs_returning_add(s);
 			s->doing = GS_DOING_NOTHING;
 		}
 	LIST_FOREACH (conn, &sync->d->conns, link)

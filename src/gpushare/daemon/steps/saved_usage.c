@@ -9,13 +9,15 @@
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/base/step.h"
 #include "gpushare/memory/ledger.h"
 
-/* Launches of the clients that are gone. */
+/* Launches of the clients that are gone. Those of the others are in lines of their own
+ * (returning.h). */
 static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s)
 {
-	uint64_t all = s->usage.launches, theirs = 0;
+	uint64_t all = s->usage.launches, theirs = gs_returning_counted(s).launches;
 	const struct gs_connection *conn;
 
 	LIST_FOREACH (conn, &d->conns, link)
@@ -27,7 +29,7 @@ static uint64_t launches_over(const struct gs_daemon *d, const struct gs_step *s
 /* The same of copies: a client's page tells a new daemon all of them again. */
 static struct gs_copied copied_over(const struct gs_daemon *d, const struct gs_step *s, int way)
 {
-	struct gs_copied over = s->usage.copied[way];
+	struct gs_copied over = s->usage.copied[way], away = gs_returning_counted(s).copied[way];
 	const struct gs_connection *conn;
 
 	LIST_FOREACH (conn, &d->conns, link) {
@@ -40,6 +42,9 @@ static struct gs_copied copied_over(const struct gs_daemon *d, const struct gs_s
 		over.bytes -= theirs->bytes;
 		over.host_ns -= theirs->host_ns;
 	}
+	over.copies -= away.copies < over.copies ? away.copies : over.copies;
+	over.bytes -= away.bytes < over.bytes ? away.bytes : over.bytes;
+	over.host_ns -= away.host_ns < over.host_ns ? away.host_ns : over.host_ns;
 	return over;
 }
 

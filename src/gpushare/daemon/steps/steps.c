@@ -25,6 +25,7 @@
 #include "gpushare/daemon/steps/outlived.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/returning.h"
 #include "gpushare/daemon/steps/registrant.h"
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/users.h"
@@ -334,6 +335,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_step_usage_fini(&s->usage);
 	s->usage = s->live; /* the arbiter does not use `live` any more */
 	memset(&s->live, 0, sizeof(s->live));
+	gs_returning_add(s);
 	gs_user_log(s->info.uid,
 		    "job " GS_JOB_F ".%s uid %u: over: %s; %" PRIu64 " launches, %" PRIu64
 		    " preemptions",
