@@ -16,6 +16,7 @@
 #include "gpushare/daemon/checkpoint/idle.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <event2/event.h>
@@ -86,11 +87,23 @@ static int has_moved(struct gs_checkpoint *t)
 	return t->alloc != NULL;
 }
 
-/* The checkpointer has moved these bytes, out or back: adds them to all steps of the allocation. */
-static void count(struct gs_checkpoint *t, int back, uint64_t bytes)
+/* How long gpushare-mem waited for kernels that were launched just then; 0: it does not say so. */
+static uint64_t kernels_ns(const char *said)
 {
-	uint64_t ns = gs_clock_ns() - t->checkpointer_ns;
+	double s = 0;
+
+	return sscanf(said, "locked in %lf s", &s) == 1 && s > 0 && s < 1e6 ? (uint64_t)(s * 1e9) :
+									      0;
+}
+
+/* The checkpointer has moved these bytes, out or back: adds them to all steps of the allocation. */
+static void count(struct gs_checkpoint *t, int back, uint64_t bytes, const char *said)
+{
+	uint64_t ns = gs_clock_ns() - t->checkpointer_ns, kernels = kernels_ns(said);
 	struct gs_step *s;
+
+	if (kernels < ns)
+		ns -= kernels;
 
 	TAILQ_FOREACH (s, &t->d->steps, link) {
 		if (s->alloc != t->alloc)
@@ -149,7 +162,7 @@ static void on_returned(void *arg, enum gs_moved result, const char *said)
 	if (p && result == GS_MOVED) {
 		gs_log(GS_LOG_INFO, "pid %d: its memory is back: %s", (int)p->pid, said);
 		if (p->counted)
-			count(t, 1, p->bytes);
+			count(t, 1, p->bytes, said);
 		unpark(t, p);
 	} else if (p && gs_proc_alive(p->pid, p->start)) {
 		if (!p->failed)
@@ -271,7 +284,7 @@ static void on_left(void *arg, enum gs_moved result, const char *said)
 	}
 	if (p) {
 		gs_log(GS_LOG_INFO, "%s: its memory is on the host: %s", p->conn->who, said);
-		count(t, 0, p->bytes);
+		count(t, 0, p->bytes, said);
 		p->counted = 1;
 	}
 	leave_next(t);
