@@ -107,6 +107,29 @@ static void who_left_had_nothing(void **unused)
 	all_leave(low, high);
 }
 
+/* The wait is booked as it gets the GPU, and the kernel ends before the next poll. */
+static void a_kernel_after_a_wait_is_booked(void **unused)
+{
+	struct client *low, *high;
+
+	(void)unused;
+	begin_sharing("piv", 0);
+	high = running(1, 10, 1, SOON);
+	low = requests(2, 1, 1, SOON);
+	for (int i = 0; i < 10; i++)
+		grant(MS);
+	finish(high, 0);
+	for (int i = 0; i < 10 && !has_turn(low); i++)
+		grant(MS);
+	assert_true(has_turn(low));
+	agent(low);
+	finish(low, 0);
+	grant(5 * MS);
+	gs_gpu_settle(gpu, now);
+	assert_had(low, 5, 11);
+	all_leave(low, high);
+}
+
 /* Kernels compute beside each other there, so a part would be a guess. */
 static void under_mps_all_had_all_of_it(void **unused)
 {
@@ -181,6 +204,7 @@ int main(void)
 		cmocka_unit_test(own_processes_do_not_slow_a_step_down),
 		cmocka_unit_test(who_stays_beside_a_more_urgent_one_had_half),
 		cmocka_unit_test(who_left_had_nothing),
+		cmocka_unit_test(a_kernel_after_a_wait_is_booked),
 		cmocka_unit_test(under_mps_all_had_all_of_it),
 		cmocka_unit_test(launches_without_slots_had_the_gpu),
 	};

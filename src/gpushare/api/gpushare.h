@@ -44,7 +44,7 @@ struct gpushare_report {
 	uint64_t launches;
 	uint64_t preemptions; /* kernels that left the GPU with work remaining */
 	uint64_t active_ns;   /* had the GPU; shared time counts in part */
-	uint64_t waiting_ns;  /* had work for the GPU, and another job had it */
+	uint64_t waiting_ns;  /* the rest of the time in which it had work */
 };
 
 /* The shim's symbol of that name, or NULL. */

@@ -8,12 +8,23 @@
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
 
-/* Launches without a slot are reported by a later one, after so long at most. */
+/* Launches without a slot are reported later, mostly within a second. Time that was not booked is
+ * kept for them for so long. */
 #define SPARE_MOST_NS (2 * GS_NS_PER_S)
 
+/* Time in which several processes of a step are busy is booked once. */
+static void book_turnaround(struct gs_step_usage *usage, uint64_t ns, uint64_t now)
+{
+	uint64_t from = ns < now ? now - ns : 0;
+
+	if (usage->busy > 1 && from < usage->booked_ns)
+		from = usage->booked_ns < now ? usage->booked_ns : now;
+	usage->turnaround_ns += now - from;
+	usage->booked_ns = now;
+}
+
 /* Books so much time in which the client was busy, and returns for how much of it it had the GPU.
- * Of a step's processes that are busy at once each books its part of the time, so that the step's
- * is the time that has passed. */
+ */
 static uint64_t book_busy(struct gs_gpu_client *t, int has_gpu, uint64_t ns, uint64_t now)
 {
 	struct gs_step_usage *usage = t->p.usage;
@@ -21,7 +32,7 @@ static uint64_t book_busy(struct gs_gpu_client *t, int has_gpu, uint64_t ns, uin
 
 	if (ns)
 		usage->worked_ns = now;
-	usage->turnaround_ns += ns / (usage->busy ? usage->busy : 1);
+	book_turnaround(usage, ns, now);
 	usage->active_ns += had;
 	usage->waiting_ns = usage->turnaround_ns > usage->active_ns ?
 				    usage->turnaround_ns - usage->active_ns :
@@ -54,7 +65,8 @@ void gs_gpu_client_charge(struct gs_gpu_client *t, int has_gpu, uint64_t now)
 		spare(t, dt);
 		return;
 	}
-	t->account.unpolled_ns += dt;
+	if (gs_usage_part(t, has_gpu) > 0)
+		t->account.unpolled_ns += dt;
 	gs_burst_charge(t, book_busy(t, has_gpu, dt, now));
 }
 
@@ -80,13 +92,12 @@ static uint64_t busy_time(const struct gs_gpu_client *t, const struct gs_poll *p
 {
 	const struct gs_account *a = &t->account;
 	double part = gs_usage_part(t, has_gpu), ns;
-	uint64_t ended = 0;
+	uint64_t took = polled->unseen_ns - polled->untracked_ns + untracked_ns;
 
 	if (a->busy && (polled->goes_on || part <= 0))
 		return dt;
-	if (a->busy && polled->ended_ns > a->unpolled_ns)
-		ended = polled->ended_ns - a->unpolled_ns;
-	ns = (double)(polled->unseen_ns - polled->untracked_ns + untracked_ns + ended) / part;
+	took += a->busy ? polled->ended_ns : 0;
+	ns = (double)(took > a->unpolled_ns ? took - a->unpolled_ns : 0) / part;
 	return ns < (double)(dt + a->spare_ns) ? (uint64_t)ns : dt + a->spare_ns;
 }
 

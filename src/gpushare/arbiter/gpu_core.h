@@ -39,10 +39,11 @@ struct gs_burst {
 };
 
 struct gs_account {
-	uint8_t busy;          /* a busy period is under way */
-	uint64_t charged_ns;   /* time is booked up to here */
-	uint64_t unpolled_ns;  /* of that, what was booked as busy since the last poll */
-	uint64_t spare_ns;     /* time before that, of late, that was not booked as busy */
+	uint8_t busy;        /* a busy period is under way */
+	uint64_t charged_ns; /* time is booked up to here */
+	/* what was booked since the last poll as time with the GPU: reports do not wait for one */
+	uint64_t unpolled_ns;
+	uint64_t spare_ns;     /* how much of the latest time was not booked as busy */
 	uint64_t untracked_ns; /* untracked launches are booked up to here */
 	uint64_t slots_ns;     /* time of launches with slots that was booked since then */
 	struct gs_untracked_time {

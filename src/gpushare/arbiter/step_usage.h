@@ -79,7 +79,8 @@ struct gs_step_usage_kernel {
 struct gs_step_usage {
 	uint64_t launches;      /* exact: the clients number their launches */
 	uint64_t periods;       /* busy periods: from the first READY to the last DONE */
-	uint64_t turnaround_ns; /* sum of the busy periods */
+	uint64_t turnaround_ns; /* time in which at least one client was busy */
+	uint64_t booked_ns;     /* up to when that is booked */
 	uint64_t active_ns; /* part of turnaround_ns with the GPU; what was shared counts in part */
 	uint64_t waiting_ns; /* the rest of turnaround_ns */
 	uint32_t present;    /* how many of its clients had kernels on the GPU at the latest step */

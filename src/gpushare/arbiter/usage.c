@@ -111,22 +111,34 @@ static void charge(struct gs_gpu *gpu, uint64_t now)
 	struct gs_gpu_client *t;
 
 	gpu->accounted_ns = now;
-	LIST_FOREACH (t, &gpu->clients, link)
-		t->p.usage->present = t->p.usage->busy = 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
 		all += weight(t, now);
 		shares += weight(t, now) * shares_of(t);
-		t->p.usage->present += weight(t, now) > 0;
-		t->p.usage->busy += t->account.busy && !t->stopped;
 	}
 	LIST_FOREACH (t, &gpu->clients, link) {
 		double had = all > 0 ? ns * weight(t, now) / all : ns;
 
-		t->holder_state.present = weight(t, now) > 0;
-		t->holder_state.others = (uint32_t)all - t->p.usage->present;
 		t->holder_state.used_ns += all > 0 ? had : 0;
 		make_good(t, ns - had, shares - weight(t, now) * shares_of(t));
 	}
+}
+
+/* Who has kernels on the GPU now; a client that only pauses has none. */
+static void find_present(struct gs_gpu *gpu, uint64_t now)
+{
+	struct gs_gpu_client *t;
+	uint32_t all = 0;
+
+	LIST_FOREACH (t, &gpu->clients, link)
+		t->p.usage->present = t->p.usage->busy = 0;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		t->holder_state.present = weight(t, now) > 0 && t->account.busy;
+		t->p.usage->present += t->holder_state.present;
+		t->p.usage->busy += t->account.busy && !t->stopped;
+		all += t->holder_state.present;
+	}
+	LIST_FOREACH (t, &gpu->clients, link)
+		t->holder_state.others = all - t->p.usage->present;
 }
 
 double gs_usage_part(const struct gs_gpu_client *t, int has_slice)
@@ -286,6 +298,7 @@ static void forget(struct gs_gpu *gpu)
 void gs_usage_step(struct gs_gpu *gpu, uint64_t now)
 {
 	charge(gpu, now);
+	find_present(gpu, now);
 	join_account(gpu, now);
 	forget(gpu);
 }

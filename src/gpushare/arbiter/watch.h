@@ -40,7 +40,7 @@ struct gs_seen {
 	uint64_t number; /* number of the launch that was last seen in the slot, from 1; 0: none */
 	uint64_t nt, done, alone_ns;
 	uint64_t since_ns;      /* when that launch was first seen */
-	uint64_t not_before_ns; /* when the poll before that was: it began later */
+	uint64_t not_before_ns; /* when the last poll was that did not see the launch yet */
 	/*
 	 * since when the launch, which is out, has been in the way of another client; 0: it is not
 	 */
@@ -98,7 +98,7 @@ struct gs_slot_event {
 	uint64_t ns;
 	uint64_t alone_ns; /* reported by the client, or learned earlier */
 	uint64_t ran_ns;   /* RAN, FINISHED: time on the GPU beyond what was booked before */
-	uint64_t whole_ns; /* FINISHED: whole time on the GPU */
+	uint64_t whole_ns; /* FINISHED: whole time on the GPU; 0: not known */
 	uint64_t nt;       /* LAUNCHED, FINISHED: block-tasks */
 	/* LAUNCHED, TIMED: time per block-task as the client reported it; 0: it did not. FINISHED:
 	 * as the polls saw it; 0: nothing new */

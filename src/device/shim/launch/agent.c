@@ -83,8 +83,9 @@ static void keep_connection(struct agent *a)
 			shim_session_say_absent(s);
 		/* While its memory is on the host it is told to wait. Once that is back gpushared
 		 * must know of it soon. */
-		if (s->refused && s->refused != GS_CLIENT_WAITS &&
-		    a->reconnect_step_ns < RECONNECT_MAX_NS)
+		if (s->refused == GS_CLIENT_WAITS)
+			a->reconnect_step_ns = RECONNECT_NS;
+		else if (s->refused && a->reconnect_step_ns < RECONNECT_MAX_NS)
 			a->reconnect_step_ns *= 2;
 		return;
 	}

@@ -37,12 +37,12 @@ static void forget(struct program *p)
 	free(p);
 }
 
-static struct program *find(const struct gs_alloc *alloc, pid_t pid)
+static struct program *find(const struct gs_alloc *alloc, pid_t pid, uint64_t start)
 {
 	struct program *p;
 
 	LIST_FOREACH (p, &all, link)
-		if (p->pid == pid && p->alloc == alloc)
+		if (p->pid == pid && p->start == start && p->alloc == alloc)
 			return p;
 	return NULL;
 }
@@ -51,7 +51,7 @@ static void add(struct gs_step *s, pid_t pid, uint64_t start, const struct gs_co
 {
 	struct program *p;
 
-	if (find(s->alloc, pid))
+	if (find(s->alloc, pid, start))
 		return;
 	p = malloc(sizeof(*p));
 	if (!p) {
@@ -71,12 +71,13 @@ static void add(struct gs_step *s, pid_t pid, uint64_t start, const struct gs_co
 void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
 			 uint64_t start)
 {
-	const struct gs_counted nothing = { 0 }; /* or as the state file's line said */
+	const struct gs_counted nothing = { 0 };
 	struct gs_step *s;
 
 	TAILQ_FOREACH (s, &d->steps, link)
 		if (s->alloc == alloc) {
-			add(s, pid, start, &nothing);
+			add(s, pid, start, &nothing); /* unless the state file named it */
+			until_ns = gs_clock_ns() + COME_BACK_NS;
 			return;
 		}
 }
@@ -139,12 +140,14 @@ uint64_t gs_returning_until_ns(void)
 	return until_ns;
 }
 
-void gs_returning_joined(struct gs_connection *conn)
+void gs_returning_joined(struct gs_connection *conn, int tells_again)
 {
-	struct program *p = find(conn->step->alloc, conn->pid);
+	struct program *p = find(conn->step->alloc, conn->pid, conn->start);
 
-	if (p)
+	if (p && tells_again)
 		forget(p);
+	else if (p)
+		p->gone = 1;
 	gs_state_save_soon(conn->d);
 }
 

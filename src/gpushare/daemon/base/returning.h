@@ -23,12 +23,11 @@ pid_t gs_returning_of(const struct gs_alloc *alloc);
 void gs_returning_expect(struct gs_daemon *d, const struct gs_alloc *alloc, pid_t pid,
 			 uint64_t start);
 
-/*
- * Adds to the step's usage what its programs had that have not come back: they tell of all of it
- * again when they do. In the state file it is in their lines, so gs_returning_counted() is taken
- * out of the step's; that of programs that have ended meanwhile stays in it.
- */
+/* Adds to the step's usage the launches and copies of its programs that have not come back. They
+ * tell of all of them again when they do. */
 void gs_returning_add(struct gs_step *step);
+/* The part of that whose programs live. In the state file it is in the programs' lines, and must
+ * not be in the step's as well. */
 struct gs_counted gs_returning_counted(const struct gs_step *step);
 
 /* Until then programs are on their way back, also those of a daemon that did not name them, ns of
@@ -36,8 +35,8 @@ struct gs_counted gs_returning_counted(const struct gs_step *step);
 uint64_t gs_returning_until_ns(void);
 
 /* The connection has become a client: if it is one of these programs it has come back. The state
- * file names it from now on. */
-void gs_returning_joined(struct gs_connection *conn);
+ * file names it from now on. tells_again: it has brought its page, which has all that it had. */
+void gs_returning_joined(struct gs_connection *conn, int tells_again);
 /* A client is gone: the state file need not name it any more. A listener of connection.h, before
  * the one that takes the client's step away. */
 void gs_returning_gone(struct gs_connection *conn);

@@ -48,8 +48,9 @@ struct gs_alloc {
 	uint64_t away_peak; /* the most bytes that its clients held before that; 0: none */
 	int suspended; /* its job is suspended, so its memory is to be on the host (suspend.h) */
 	struct gs_noticed *noticed; /* its processes are stopped (noticed.h); NULL: not all */
-	uint64_t keep_until_ns;     /* its memory is not moved to the host before this time */
-	char not_taken[192];        /* why no other step's memory was moved out for it; "" */
+	uint64_t worked_ns;     /* when one of its steps that have ended last had work; 0: never */
+	uint64_t keep_until_ns; /* its memory is not moved to the host before this time */
+	char not_taken[192];    /* why no other step's memory was moved out for it; "" */
 };
 
 /* The contents of a registration. */

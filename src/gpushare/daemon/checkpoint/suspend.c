@@ -102,6 +102,7 @@ int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns)
 	struct gs_error err;
 	struct gs_step *s;
 	char name[32], why[80];
+	pid_t pid;
 
 	TAILQ_FOREACH (s, &d->steps, link) {
 		struct gs_alloc *a = s->alloc;
@@ -118,10 +119,9 @@ int gs_suspend_step(struct gs_checkpoint *t, uint64_t now, uint64_t *retry_ns)
 		} else if (!a->away && now < gs_returning_until_ns()) {
 			if (gs_returning_until_ns() < *retry_ns)
 				*retry_ns = gs_returning_until_ns();
-		} else if (!a->away && gs_returning_of(a)) {
+		} else if (!a->away && (pid = gs_returning_of(a)) != 0) {
 			snprintf(why, sizeof(why),
-				 "pid %d has not come back since gpushared began anew",
-				 (int)gs_returning_of(a));
+				 "pid %d has not come back since gpushared began anew", (int)pid);
 			gs_suspend_failed(d, a, why);
 		} else if (!a->away && gs_checkpoint_on_host(d) + gs_memory_used(d, a) > limit) {
 			gs_suspend_failed(d, a, "it would be more than MemoryPreemptHostLimit");

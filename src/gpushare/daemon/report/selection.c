@@ -50,7 +50,7 @@ static double idle_s(const struct gs_daemon *d, const struct gs_step *s)
 
 	if (!s->alloc)
 		return 0;
-	since = s->alloc->arrived_ns;
+	since = s->alloc->worked_ns ? s->alloc->worked_ns : s->alloc->arrived_ns;
 	TAILQ_FOREACH (other, &d->steps, link)
 		if (other->alloc == s->alloc && other->usage.worked_ns > since)
 			since = other->usage.worked_ns;

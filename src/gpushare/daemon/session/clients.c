@@ -127,7 +127,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 	gs_page_tell(conn->page->calls.wanted, conn->d->config->idle_reclaim_ns > 0);
 	if (used_bytes)
 		gs_ledger_adopt(conn->device->ledger, step->alloc->id, conn->id, used_bytes);
-	gs_returning_joined(conn);
+	gs_returning_joined(conn, adopted);
 	return 0;
 }
 

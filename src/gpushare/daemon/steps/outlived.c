@@ -44,8 +44,7 @@ struct outlived {
 
 static LIST_HEAD(, outlived) all = LIST_HEAD_INITIALIZER(all);
 
-/* A pidfd signals the end of the last thread, when the driver has its memory back. /proc already
- * calls a process dead when its first thread is. */
+/* A pidfd signals the end of the last thread, when the driver has its memory back. */
 static int lives(const struct outlived *o)
 {
 	struct pollfd p = { .fd = o->pidfd, .events = POLLIN };

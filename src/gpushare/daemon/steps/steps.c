@@ -343,6 +343,8 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		    (unsigned)s->info.uid, why, s->usage.launches, s->usage.preemptions);
 	s->peak = gs_ledger_peak(s->alloc->device->ledger, s->alloc->id);
 	s->ended_s = time(NULL);
+	if (s->usage.worked_ns > s->alloc->worked_ns)
+		s->alloc->worked_ns = s->usage.worked_ns;
 	if (s->alloc->away_peak > s->peak)
 		s->peak = s->alloc->away_peak;
 	gs_step_unwatch(s);
