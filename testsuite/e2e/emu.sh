@@ -123,11 +123,17 @@ memory() {
 }
 check "the device has as much memory as was said" memory
 
-# As without the shim, and each kernel has left the device before its end.
+# As without the shim, and each kernel has left the device before its end. On a busy machine a kernel may be over before the first order to leave,
+# so that is tried again.
 way_to_a_kernel() { # CASE KERNELS
+	local try
 	timeout 60 env GPUSHARE_EMU_DEVICE="$TMP/own" LD_LIBRARY_PATH="$BUILD/src/device/emu/.libs" "$BUILD/testsuite/e2e/modules" "$1" >"$TMP/alone" || return 1
-	emu --evict-every-ms 1 --json "$TMP/json" -- "$BUILD/testsuite/e2e/modules" "$1" >"$TMP/out" 2>"$TMP/err" || { cat "$TMP/out" "$TMP/err"; return 1; }
-	diff "$TMP/alone" "$TMP/out" && summary "$TMP/json" "len(s['kernels']) == $2 and all(k['evictions'] > 0 for k in s['kernels'])"
+	for try in 1 2 3 4 5; do
+		emu --evict-every-ms 1 --json "$TMP/json" -- "$BUILD/testsuite/e2e/modules" "$1" >"$TMP/out" 2>"$TMP/err" || { cat "$TMP/out" "$TMP/err"; return 1; }
+		diff "$TMP/alone" "$TMP/out" && summary "$TMP/json" "len(s['kernels']) == $2" || return 1
+		summary "$TMP/json" "all(k['evictions'] > 0 for k in s['kernels'])" && return 0
+	done
+	return 1
 }
 check "a module lists the program's own functions" way_to_a_kernel functions 2
 check "a library lists the program's own kernels" way_to_a_kernel kernels 2
