@@ -117,7 +117,6 @@ static uint64_t seen_tpt_ps(const struct gs_seen *seen, uint64_t now)
 void gs_slot_finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, struct gs_poll *polled)
 {
 	uint64_t whole = whole_time(w, seen, now);
-	int known = seen->timed || whole >= seen->alone_ns; /* else it was cut short */
 
 	w->past_nt = gs_at_most(w->past_nt + seen->nt, GS_WATCH_NT_MAX);
 	w->past_alone_ns = gs_at_most(w->past_alone_ns + seen->alone_ns, GS_WATCH_ALONE_MAX);
@@ -127,7 +126,7 @@ void gs_slot_finish(struct gs_watch *w, struct gs_seen *seen, uint64_t now, stru
 				  .ns = now - seen->since_ns,
 				  .alone_ns = seen->alone_ns,
 				  .ran_ns = book(seen, whole),
-				  .whole_ns = known ? whole : 0,
+				  .whole_ns = whole,
 				  .nt = seen->nt,
 				  .evictable = seen->evictable,
 				  .tpt_ps = seen_tpt_ps(seen, now),
