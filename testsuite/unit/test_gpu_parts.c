@@ -68,7 +68,7 @@ static void own_processes_do_not_slow_a_step_down(void **unused)
 	/* two of three time slices, and one of them */
 	assert_had(a, 100 + 66, 33);
 	assert_had(other, 33, 66);
-	all_leave(a, b, other);
+	all_leave(b, a, other); /* b's usage is in a */
 }
 
 /* Its kernels compute in the time slices that the driver gives them. */
