@@ -96,13 +96,12 @@ pid_t gs_returning_of(const struct gs_alloc *alloc)
 	return 0;
 }
 
-static void add_counted(struct gs_counted *to, const struct gs_counted *more)
+static void add_copied(struct gs_copied *to, const struct gs_copied *more)
 {
-	to->launches += more->launches;
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
-		to->copied[way].copies += more->copied[way].copies;
-		to->copied[way].bytes += more->copied[way].bytes;
-		to->copied[way].host_ns += more->copied[way].host_ns;
+		to[way].copies += more[way].copies;
+		to[way].bytes += more[way].bytes;
+		to[way].host_ns += more[way].host_ns;
 	}
 }
 
@@ -113,8 +112,10 @@ static struct gs_counted counted_of(const struct gs_step *s, int with_gone)
 
 	LIST_FOREACH (p, &all, link)
 		if (p->job_id == s->info.job_id && p->step_id == s->info.step_id &&
-		    (with_gone || !p->gone))
-			add_counted(&sum, &p->counted);
+		    (with_gone || !p->gone)) {
+			sum.launches += p->counted.launches;
+			add_copied(sum.copied, p->counted.copied);
+		}
 	return sum;
 }
 
@@ -125,14 +126,10 @@ struct gs_counted gs_returning_counted(const struct gs_step *s)
 
 void gs_returning_add(struct gs_step *s)
 {
-	struct gs_counted all_of = { s->usage.launches, { { 0 } } }, more = counted_of(s, 1);
+	struct gs_counted more = counted_of(s, 1);
 
-	for (int way = 0; way < GS_COPY_DIRECTIONS; way++)
-		all_of.copied[way] = s->usage.copied[way];
-	add_counted(&all_of, &more);
-	s->usage.launches = all_of.launches;
-	for (int way = 0; way < GS_COPY_DIRECTIONS; way++)
-		s->usage.copied[way] = all_of.copied[way];
+	s->usage.launches += more.launches;
+	add_copied(s->usage.copied, more.copied);
 }
 
 uint64_t gs_returning_until_ns(void)
