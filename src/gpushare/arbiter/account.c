@@ -17,6 +17,8 @@ static void book_turnaround(struct gs_step_usage *usage, uint64_t ns, uint64_t n
 {
 	uint64_t from = ns < now ? now - ns : 0;
 
+	if (!ns) /* a process that was idle says nothing of the others' time */
+		return;
 	if (usage->busy > 1 && from < usage->booked_ns)
 		from = usage->booked_ns < now ? usage->booked_ns : now;
 	usage->turnaround_ns += now - from;
