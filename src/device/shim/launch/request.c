@@ -196,18 +196,17 @@ static int may_compare(const struct shim_session *s, const struct shim_request *
 }
 
 /*
- * Does the launch go out as written, to be compared with the variant? If it takes part in the
- * comparison so does the next one, so that it is over soon, and no client that comes later finds
- * the GPU with a kernel that cannot leave.
+ * Does the launch go out as written, to be compared with the variant? Only timed launches take part
+ * in the comparison. If this one could, the next one is timed, so that the comparison is over soon,
+ * and no client that comes later finds the GPU with a kernel that cannot leave.
  */
 static int compares(const struct shim_session *s, const struct shim_launch *l,
 		    const struct shim_request *r, struct shim_variant *v)
 {
-	if (!l->watch.sampled || !may_compare(s, r) ||
-	    !shim_variant_is_being_compared(v, l->time->dims))
+	if (!shim_variant_is_being_compared(v, l->time->dims) || !may_compare(s, r))
 		return 0;
 	shim_time_next(r->time);
-	return shim_variant_compares(v, l->time->dims);
+	return l->watch.sampled && shim_variant_compares(v, l->time->dims);
 }
 
 /*
