@@ -36,19 +36,9 @@ alone() {
 	begin_low && until_true 20 computes 500 "$last" low
 	end_low && kernel 'k["transform"] == "as is" and k["reason"].startswith("has no variant yet") and k["made_of"] is k["since"] is k["cost"] is None and k["waves"] > 1' || { cat "$TMP/low.out" "$TMP/log"; return 1; }
 }
-# On a busy machine the times by which a variant is judged are chance. A run in which it stayed for that shows nothing: again.
-beside() {
-	for _ in 1 2 3 4 5; do
-		! beside_once || return 0
-		kernel '"takes longer than it is worth" in k["launch_reason"]' || return 1
-		echo "again"
-		rm -f "$TMP/shim.log"
-	done
-	return 1
-}
 # A launch gets its kernel a variant only if the GPU is shared when it comes: so there is a client that has it until the variant is ready.
 # After that whoever comes finds the low one's kernel on the GPU, nearly always.
-beside_once() {
+beside() {
 	local i high rc=1
 	begin_low || rc=2
 	: >"$TMP/more.high"

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device/shim/base/origin.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/launch/facts.h"
@@ -155,7 +156,8 @@ static enum ptx_reason stays(const struct shim_session *s, const struct shim_ker
 	if (v->whole_warps && v->transform == PTX_TRANSFORM_PERSISTENT &&
 	    !(r->block[1] == 1 && r->block[2] == 1) && r->block[0] % 32)
 		return PTX_REASON_BLOCK_DIMENSIONS;
-	if (!shim_variant_pays(v, gs_page_waited_for(s->page)))
+	/* The emulated device's times are those of an interpreter, and say nothing of a GPU's. */
+	if (!shim_variant_pays(v, gs_page_waited_for(s->page)) && !shim_emulated())
 		return PTX_REASON_COSTS;
 	return PTX_REASON_NONE;
 }
