@@ -18,6 +18,7 @@
 #include "gpushare/ctl/kernel_name.h"
 #include "gpushare/ctl/notes.h"
 #include "gpushare/ctl/table.h"
+#include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/top_rows.h"
 #include "gpushare/proto/job_name.h"
 
@@ -418,6 +419,64 @@ static void test_top_parts(void **unused)
 	json_decref(before);
 }
 
+/* What a job's own step holds includes what its other steps hold; GPUs are counted apart. */
+static void test_users_hold_once(void **unused)
+{
+	json_t *steps = json_loads(
+		"[{\"job\":7,\"step\":\"0\",\"user\":\"ann\",\"gpu\":0,\"shares\":40,\"memory_mb\":100},"
+		"{\"job\":7,\"step\":\"batch\",\"user\":\"ann\",\"gpu\":0,\"shares\":40,\"memory_mb\":100},"
+		"{\"job\":7,\"step\":\"extern\",\"user\":\"ann\",\"gpu\":0,\"shares\":40,\"memory_mb\":100},"
+		"{\"job\":7,\"step\":\"1\",\"user\":\"ann\",\"gpu\":1,\"shares\":30,\"memory_mb\":10},"
+		"{\"job\":8,\"step\":\"0\",\"user\":\"ann\",\"gpu\":0,\"shares\":5,\"memory_mb\":1},"
+		"{\"job\":8,\"step\":\"1\",\"user\":\"ann\",\"gpu\":0,\"shares\":5,\"memory_mb\":1}]",
+		0, NULL);
+	json_t *users, *row;
+
+	(void)unused;
+	users = gs_top_users(steps);
+	assert_int_equal(json_array_size(users), 1);
+	row = json_array_get(users, 0);
+	assert_true(json_number_value(json_object_get(row, "steps")) == 6);
+	assert_true(json_number_value(json_object_get(row, "shares")) == 40 + 30 + 5 + 5);
+	assert_true(json_number_value(json_object_get(row, "memory_mb")) == 100 + 10 + 1 + 1);
+	json_decref(users);
+	json_decref(steps);
+}
+
+static void test_since(void **unused)
+{
+	static const char *const bad[] = {
+		"",
+		"m",
+		"-1h",
+		"1y",
+		"12 h",
+		"99999999999999999999d",
+		"2026-13-01",
+		"2026-02-30",
+		"2026-01-31T24:01",
+		"2026-01-31x",
+		"yesterday",
+	};
+	uint64_t since, now = (uint64_t)time(NULL);
+	struct gs_error err;
+
+	(void)unused;
+	assert_int_equal(gs_ctl_since(&since, "90m", &err), 0);
+	assert_in_range(since, now - 5400, now - 5400 + 60);
+	assert_int_equal(gs_ctl_since(&since, "7d", &err), 0);
+	assert_in_range(since, now - 604800, now - 604800 + 60);
+	assert_int_equal(gs_ctl_since(&since, "2026-01-31", &err), 0);
+	assert_int_equal(since, 1769817600);
+	assert_int_equal(gs_ctl_since(&since, "2024-02-29T12:30", &err), 0);
+	assert_int_equal(since, 1709209800);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = '\0';
+		assert_int_equal(gs_ctl_since(&since, bad[i], &err), -1);
+		assert_non_null(strstr(err.text, "is neither a time like 90m"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +492,8 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_kernel_names),
 		cmocka_unit_test(test_top_parts),
+		cmocka_unit_test(test_users_hold_once),
+		cmocka_unit_test(test_since),
 	};
 
 	setenv("TZ", "UTC", 1);
