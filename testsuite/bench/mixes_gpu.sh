@@ -12,7 +12,7 @@
 #     even      gpt+gpt, big+big and long2 for 20 s after the first 10 (6 minutes on one GPU)
 #   LIMIT=590     seconds for all of it: what would not end in time is cut short, and what has not begun is named
 #   GPUS="0 1"    these (default: all)
-#   POLICIES=all  of ddp and ddp-mps: few of them are nearer to their references in time, which drift by 5 % within minutes
+#   POLICIES=all  of ddp and ddp-mps: a few alone are nearer in time to their references, which differed by up to 11 % within five minutes
 #   CONF=...      further lines of gpushare.conf, for a trial
 #   QUIET=yes     one mix at a time: a request's 99th percentile is worse beside another mix's processes
 # Writes NAME.csv and NAME.txt of each run into OUT-FOLDER, and bars.txt: which bars are met, which are missed, which are void,

@@ -15,10 +15,10 @@
 #include <jansson.h>
 
 #include "gpushare/ctl/cell.h"
+#include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/kernel_name.h"
 #include "gpushare/ctl/notes.h"
 #include "gpushare/ctl/table.h"
-#include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/top_rows.h"
 #include "gpushare/proto/job_name.h"
 
