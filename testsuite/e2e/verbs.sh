@@ -25,6 +25,9 @@ check "and of one that is not there that" refused 'does not answer at /nonexiste
 
 nobody() { t 5 gpusharectl report --user nosuchuser 2>&1 | grep -x 'gpusharectl: there is no such job step'; }
 check "report says that there is no such job step" nobody
+check "a user without a name is no user" refused "a user's name is wanted" t 5 gpusharectl report --user ""
+check "nor is a name too long for a report that nobody has" refused "there is no user 'a-name-of-more-than-thirty-two-characters'" \
+	t 5 gpusharectl report --user a-name-of-more-than-thirty-two-characters
 check "policy --help names them" eval "t 5 gpusharectl policy --help | grep -E '^  fifo\s' && t 5 gpusharectl policy --help | grep -E '^  piv\s'"
 check "policy without a name says which there is, and among whom it chooses" \
 	eval "t 5 gpusharectl policy | grep -x 'GPU 0: frs among jobs of one priority; those of a higher Priority= go first'"

@@ -21,6 +21,7 @@
 
 #include "common/clock.h"
 #include "gpushare/proto/msg.h"
+#include "gpushare/proto/user_name.h"
 
 static const struct {
 	enum gs_msg_direction direction;
@@ -464,6 +465,25 @@ static void connecting_waits_among_signals(void **state)
 	rmdir(dir);
 }
 
+/* Two users whose names begin alike are two. */
+static void long_login_names_are_not_cut(void **unused)
+{
+	static const char login[] = "a.user.of.a.directory@cluster.example.org";
+	char name[GS_USER_NAME_MAX];
+	struct gs_msg msg;
+
+	(void)unused;
+	assert_int_equal(sizeof(name), sizeof(msg.history.user));
+	gs_user_name(name, "root", 0);
+	assert_string_equal(name, "root");
+	gs_user_name(name, "exactly-thirty-one-characters-x", 7);
+	assert_string_equal(name, "exactly-thirty-one-characters-x");
+	gs_user_name(name, login, 4200000000);
+	assert_string_equal(name, "4200000000");
+	gs_user_name(name, NULL, 1000);
+	assert_string_equal(name, "1000");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +495,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(descriptors_do_not_leak, setup, teardown),
 		cmocka_unit_test_setup_teardown(sending_to_the_gone_is_an_error, setup, teardown),
 		cmocka_unit_test(fixed_strings),
+		cmocka_unit_test(long_login_names_are_not_cut),
 		cmocka_unit_test(nobody_to_connect_to),
 		cmocka_unit_test(connecting_sets_the_limits),
 		cmocka_unit_test_setup_teardown(a_limit_holds_among_signals, setup, teardown),

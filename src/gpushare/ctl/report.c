@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gpusharectl report: all that the daemon knows, or a selection of its history. */
 #define _GNU_SOURCE
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 
 #include "gpushare/ctl/ctl.h"
 #include "gpushare/ctl/layout.h"
+#include "gpushare/proto/user_name.h"
 
 static int parse_group(void *of, const char *name, struct gs_error *err)
 {
@@ -69,9 +71,22 @@ static int show_report(const struct gs_show *show, json_t *rows, const void *col
 	return rc;
 }
 
+/* --user: as the reports name the user. */
+static int take_user(void *of, const char *value, struct gs_error *err)
+{
+	const struct passwd *pw = strlen(value) < GS_USER_NAME_MAX ? NULL : getpwnam(value);
+
+	if (!*value)
+		return gs_fail(err, "a user's name is wanted");
+	if (!pw && strlen(value) >= GS_USER_NAME_MAX)
+		return gs_fail(err, "there is no user '%.64s'", value);
+	gs_user_name(of, value, pw ? pw->pw_uid : 0);
+	return 0;
+}
+
 static int run(const struct gs_verb *verb, const char *socket, int argc, char **argv)
 {
-	const char *user = "", *partition = "", *html = NULL;
+	const char *partition = "", *html = NULL;
 	const struct gs_column *columns;
 	struct gs_show show = { 0 };
 	struct gs_ctl_text text;
@@ -83,7 +98,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		{ "job", 'j', .take = gs_ctl_take_job, .of = &request->job_id },
 		{ "html", .text = &html },
 		{ "since", .given = &selects, .take = gs_ctl_since, .of = &request->since },
-		{ "user", 'u', .given = &selects, .text = &user },
+		{ "user", 'u', .given = &selects, .take = take_user, .of = request->user },
 		{ "partition", 'p', .given = &selects, .text = &partition },
 		{ "by", .given = &selects, .take = parse_group, .of = &request->group },
 		GS_SHOW_OPTIONS(&show),
@@ -96,8 +111,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		status = gs_ctl_check_show(verb, &show, columns_by(request->group));
 	if (status >= 0)
 		return status;
-	if (gs_msg_str(request->user, sizeof(request->user), user) < 0 ||
-	    gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
+	if (gs_msg_str(request->partition, sizeof(request->partition), partition) < 0)
 		return gs_ctl_usage(verb, "a name is too long");
 	if (html && (show.json || request->group != GS_GROUP_STEP))
 		return gs_ctl_usage(verb, "--html goes with neither --json nor --by");

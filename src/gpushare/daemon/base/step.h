@@ -19,6 +19,7 @@
 #include "gpushare/daemon/base/daemon.h"
 #include "gpushare/daemon/base/moves.h"
 #include "gpushare/proto/msg.h"
+#include "gpushare/proto/user_name.h"
 
 #define GS_STEP_ANY 0xffffffffu
 /* Slurm's numbers of the steps that srun does not start (slurm.h). */
@@ -84,7 +85,7 @@ struct gs_step_energy {
 struct gs_step {
 	TAILQ_ENTRY(gs_step) link;
 	struct gs_step_info info;
-	char user[32];
+	char user[GS_USER_NAME_MAX];
 	int32_t priority;
 	uint64_t reservation;   /* bytes */
 	uint64_t peak;          /* the most bytes that it held; kept when the step has ended */

@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 #include "gpushare/proto/msg.h"
+#include "gpushare/proto/user_name.h"
 
 /* A step as the history keeps it; it also travels between daemon and helper. */
 struct gs_past_step {
 	uint32_t job, step, gpu, shares;
-	char user[32];
+	char user[GS_USER_NAME_MAX];
 	char partition[64];
 	int64_t start_s, end_s; /* of the epoch; end 0: not over yet */
 	char state[12];         /* as gs_step_state(); not in the file: "", it is over */

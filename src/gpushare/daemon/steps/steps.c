@@ -203,10 +203,9 @@ static void name_user(struct gs_step *s)
 	char buf[4096];
 	struct passwd pw, *found = NULL;
 
-	if (getpwuid_r(s->info.uid, &pw, buf, sizeof(buf), &found) == 0 && found)
-		snprintf(s->user, sizeof(s->user), "%.31s", pw.pw_name);
-	else
-		snprintf(s->user, sizeof(s->user), "%u", (unsigned)s->info.uid);
+	if (getpwuid_r(s->info.uid, &pw, buf, sizeof(buf), &found) != 0)
+		found = NULL;
+	gs_user_name(s->user, found ? pw.pw_name : NULL, s->info.uid);
 }
 
 /* The reservation: as requested, by earlier runs of the program, or in proportion to the shares. */
