@@ -303,6 +303,33 @@ assert 0 < rows["high"]["jain"] <= 1 and rows["high"]["active_ms"] > 0, rows' ||
 	t 10 gpusharectl report --user "$(id -un)" --partition high | grep -c ' high '
 }
 check "the history has the jobs of all daemons, by partition and user" reported
+# A file that has 100,000 steps: the report is of the latest, and says so; sums are of all.
+grow() {
+	"$PYTHON" - "$TMP/history.db" <<-'END'
+	import sqlite3, sys
+	db = sqlite3.connect(sys.argv[1], timeout=20)
+	columns = ",".join(r[1] for r in db.execute("PRAGMA table_info(step)") if r[1] != "id")
+	n = db.execute("SELECT count(*) FROM step").fetchone()[0]
+	while n < 100000:
+	    n += db.execute(f"INSERT INTO step({columns}) SELECT {columns} FROM step ORDER BY id LIMIT {100000 - n}").rowcount
+	db.commit()
+	END
+}
+of_the_latest() {
+	t 60 gpusharectl report --since 1h --json | python3 -c 'import json, sys
+n = len(json.load(sys.stdin))
+assert n == 20000, n' || return 1
+	t 60 gpusharectl report --since 1h 2>&1 >/dev/null | grep 'these are the latest 20000 job steps'
+}
+of_all() {
+	t 60 gpusharectl report --since 1h --by gpu --json | python3 -c 'import json, sys
+assert sum(r["steps"] for r in json.load(sys.stdin)) >= 100000'
+}
+if "$PYTHON" -c 'import sqlite3' 2>/dev/null; then
+	check "a history that is full" grow
+	check "a report of it has the latest steps, and says so" of_the_latest
+	check "sums are of all steps" of_all
+fi
 check "a report by nonsense is a usage error" bash -c 'gpusharectl report --by colour; [ $? = 2 ]'
 for when in yesterday 2026-13-01 -3h 5x 99999999999999999999d; do
 	check "--since $when is refused" bash -c "gpusharectl report --since=$when; [ \$? = 2 ]"

@@ -68,6 +68,11 @@ static int show_report(const struct gs_show *show, json_t *rows, const void *col
 
 	if (!json_array_size(rows))
 		fputs("gpusharectl: there is no such job step\n", stderr);
+	if (columns == gs_columns_steps && json_array_size(rows) >= GS_HISTORY_STEPS_MAX)
+		fprintf(stderr,
+			"gpusharectl: these are the latest %d job steps; --user, --partition, "
+			"--since and --job choose among all\n",
+			GS_HISTORY_STEPS_MAX);
 	return rc;
 }
 

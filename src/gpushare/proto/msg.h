@@ -87,6 +87,9 @@ enum gs_query {
 	GS_QUERY_COUNT
 };
 
+/* An answer of a line per step has at most so many of them, the latest: that is some 30 MB. */
+#define GS_HISTORY_STEPS_MAX 20000
+
 /* HISTORY.group: a line of the answer is of this. */
 enum gs_group {
 	GS_GROUP_STEP,

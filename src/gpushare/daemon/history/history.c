@@ -38,6 +38,7 @@ struct gs_history {
 	uint64_t lost; /* steps, since the last line about it */
 	char *text;    /* the answer under way */
 	size_t size;
+	int failed; /* there will be none, whatever else comes of it */
 };
 
 static gs_history_listener *answered;
@@ -47,12 +48,18 @@ void gs_history_listen(gs_history_listener *listener)
 	answered = listener;
 }
 
-/* All who still wait for an answer will get none. */
-static void give_up(struct gs_history *h)
+static void drop_text(struct gs_history *h)
 {
 	free(h->text);
 	h->text = NULL;
 	h->size = 0;
+}
+
+/* All who still wait for an answer will get none. */
+static void give_up(struct gs_history *h)
+{
+	drop_text(h);
+	h->failed = 0;
 	while (h->answered != h->next)
 		answered(h->d, ++h->answered, NULL, 0);
 }
@@ -75,20 +82,27 @@ static void stop_helper(struct gs_history *h, int patience_ms)
 	give_up(h);
 }
 
+static int append(struct gs_history *h, const struct gs_history_answer *a)
+{
+	char *grown;
+
+	if (a->failed || a->length > sizeof(a->text) || h->size + a->length > ANSWER_MAX)
+		return -1;
+	grown = realloc(h->text, h->size + a->length + 1);
+	if (!grown)
+		return -1;
+	memcpy(grown + h->size, a->text, a->length);
+	h->text = grown;
+	h->size += a->length;
+	return 0;
+}
+
 static void take_piece(struct gs_history *h, const struct gs_history_answer *a)
 {
-	char *grown = NULL;
-
-	if (a->length <= sizeof(a->text) && h->size + a->length <= ANSWER_MAX)
-		grown = realloc(h->text, h->size + a->length + 1);
-	if (!grown || a->failed) {
-		free(grown ? grown : h->text);
-		h->text = NULL;
-		h->size = 0;
-	} else {
-		memcpy(grown + h->size, a->text, a->length);
-		h->text = grown;
-		h->size += a->length;
+	/* A part of an answer would be taken for all of it. */
+	if (!h->failed && append(h, a) < 0) {
+		drop_text(h);
+		h->failed = 1;
 	}
 	if (a->more)
 		return;
@@ -96,6 +110,7 @@ static void take_piece(struct gs_history *h, const struct gs_history_answer *a)
 	answered(h->d, a->ticket, h->text, h->size);
 	h->text = NULL;
 	h->size = 0;
+	h->failed = 0;
 }
 
 /* What the file has of kernels that ran before this daemon. */

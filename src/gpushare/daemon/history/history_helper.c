@@ -175,6 +175,16 @@ static int query_file(struct helper *h, const struct gs_msg_history *query,
 	return reopen(h) < 0 ? -1 : gs_history_db_select(h->db, query, all, n, &err);
 }
 
+/* The question's answer from what was selected, the latest steps last. */
+static char *answer_of(const struct gs_past_step *all, size_t n, const struct gs_msg_history *query)
+{
+	size_t first = query->group == GS_GROUP_STEP && n > GS_HISTORY_STEPS_MAX ?
+			       n - GS_HISTORY_STEPS_MAX :
+			       0;
+
+	return gs_aggregate(all + first, n - first, query);
+}
+
 /* Without the file there is no answer: the steps that are not over would look like all that there
  * were. */
 static void answer(struct helper *h, const struct gs_history_request *r)
@@ -187,7 +197,7 @@ static void answer(struct helper *h, const struct gs_history_request *r)
 	flush(h);
 	if (query_file(h, &r->query, &all, &n) == 0) {
 		join_live(h, r->live, &all, &n);
-		text = gs_aggregate(all, n, &r->query);
+		text = answer_of(all, n, &r->query);
 	}
 	if (text)
 		send_text(h, r->ticket, text);
