@@ -10,8 +10,10 @@
 
 #include <cmocka.h>
 
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "gpu_rig.h"
@@ -242,6 +244,45 @@ static void test_no_request_is_lost_polling(void **unused)
 	no_request_is_lost(GS_ARBITER_POLL);
 }
 
+static _Atomic int woken_enough;
+
+/* Wakes the arbiter without asking for anything. */
+static void *wake_without_end(void *arg)
+{
+	struct client *c = arg;
+
+	while (!woken_enough)
+		syscall(SYS_futex, &c->page->requested, FUTEX_WAKE, 1, NULL, NULL, 0);
+	return NULL;
+}
+
+static void test_waking_is_limited_as_requests_are(void **unused)
+{
+	struct gs_arbiter_status before, after;
+	uint64_t took = 300 * GS_NS_PER_MS, begun;
+	struct gs_error err;
+	struct client *c;
+	pthread_t thread;
+
+	(void)unused;
+	start(GS_ARBITER_SLEEP);
+	c = join(1, 1);
+	assert_int_equal(gs_arbiter_start(arbiter, &err), 0);
+	assert_int_equal(pthread_create(&thread, NULL, wake_without_end, c), 0);
+	begun = gs_clock_ns();
+	gs_arbiter_status(arbiter, &before);
+	usleep((useconds_t)(took / GS_NS_PER_US));
+	gs_arbiter_status(arbiter, &after);
+	took = gs_clock_ns() - begun;
+	woken_enough = 1;
+	pthread_join(thread, NULL);
+	gs_arbiter_stop(arbiter);
+	/* a fifteenth by requests, and two fifths where only those count */
+	assert_in_range(after.cpu_ns - before.cpu_ns, 0, took / 5);
+	now = gs_clock_ns();
+	end(&c, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -250,6 +291,7 @@ int main(void)
 		cmocka_unit_test(test_calls_are_carried_out),
 		cmocka_unit_test(test_calls_are_counted_as_the_loops_time),
 		cmocka_unit_test(test_no_request_is_lost_asleep),
+		cmocka_unit_test(test_waking_is_limited_as_requests_are),
 		cmocka_unit_test(test_no_request_is_lost_polling),
 	};
 

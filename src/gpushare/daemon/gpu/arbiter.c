@@ -30,9 +30,9 @@
 /* With fewer processors on the node a polling one would be missed. */
 #define PROCESSORS_LEAST 8
 /*
- * A client that makes requests without end wakes a sleeping arbiter up to REQUESTS_MOST times in a
- * row, and then once per REQUEST_NS. So it can take only a few percent of a processor; no program
- * launches so often that this delays it.
+ * A client that makes requests without end, or wakes the arbiter without making any, wakes it up to
+ * REQUESTS_MOST times in a row, and then once per REQUEST_NS. So it can take only a few percent of
+ * a processor; no program launches so often that this delays it.
  */
 #define REQUESTS_MOST 100
 #define REQUEST_NS (200 * GS_NS_PER_US)
@@ -136,12 +136,12 @@ static int serve_call(struct gs_arbiter *a)
 	return 1;
 }
 
-/* Have there been so many requests that the next one must wait? */
-static int is_overrun(struct gs_arbiter *a, int heard, uint64_t now)
+/* Have there been so many requests that the next one must wait? woken: by a client. */
+static int is_overrun(struct gs_arbiter *a, int woken, uint64_t now)
 {
 	if (a->requests_ns < now)
 		a->requests_ns = now;
-	if (heard)
+	if (woken)
 		a->requests_ns += REQUEST_NS;
 	return a->requests_ns > now + REQUESTS_MOST * REQUEST_NS;
 }
@@ -177,7 +177,8 @@ static void *arbitrate(void *arg)
 		int called = serve_call(a), heard = gs_gpu_hear(a->gpu), overrun;
 		uint64_t now = gs_clock_ns();
 
-		overrun = !atomic_load(&a->polls) && is_overrun(a, heard, now);
+		overrun = !atomic_load(&a->polls) &&
+			  is_overrun(a, heard || (!called && now < next), now);
 		if (called || heard || now >= next) {
 			next = gs_gpu_step(a->gpu, now);
 			tell_news(a);
