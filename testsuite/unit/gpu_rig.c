@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "common/log.h"
 #include "gpu_rig.h"
 
 struct gs_gpu *gpu;
@@ -177,4 +179,32 @@ void evicted(struct client *c, unsigned i, uint64_t done)
 {
 	gs_page_store(c->page->slot[i].done, done);
 	go(c, i, GS_K_TOEVICT, GS_K_READY, GS_BY_GPU);
+}
+
+unsigned logged(const char *path, const char *text)
+{
+	char line[512];
+	unsigned n = 0;
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	fclose(f);
+	return n;
+}
+
+void log_to(char *path)
+{
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(gs_log_open("test", path, GS_LOG_INFO), 0);
+}
+
+void log_back(const char *path)
+{
+	gs_log_close();
+	unlink(path);
 }

@@ -56,4 +56,11 @@ void occupy(struct client *c, uint64_t nt);
 void finish(struct client *c, unsigned i);
 void evicted(struct client *c, unsigned i, uint64_t done);
 
+/* The log goes into a new file, whose path is a template of mkstemp()'s. */
+void log_to(char *path);
+/* Lines of it that hold the text. */
+unsigned logged(const char *path, const char *text);
+/* It goes where it went before, and the file is gone. */
+void log_back(const char *path);
+
 #endif

@@ -33,35 +33,6 @@ static struct gs_gpu_options with_classes(const char *policy)
 	return o;
 }
 
-/* Lines of the log that hold the text. */
-static unsigned logged(const char *path, const char *text)
-{
-	char line[512];
-	unsigned n = 0;
-	FILE *f = fopen(path, "r");
-
-	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		n += strstr(line, text) != NULL;
-	fclose(f);
-	return n;
-}
-
-static void log_to(char *path)
-{
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	close(fd);
-	assert_int_equal(gs_log_open("test", path, GS_LOG_INFO), 0);
-}
-
-static void log_back(const char *path)
-{
-	gs_log_close();
-	unlink(path);
-}
-
 static void status_tells_of_the_classes(void **unused)
 {
 	struct gs_gpu_options o = with_classes("sjf");

@@ -400,6 +400,27 @@ static void test_many_clients_cost_little(void **unused)
 	all_leave(low, high);
 }
 
+/* A user may stop programs without end. */
+static void test_a_client_that_is_stopped_again_and_again_is_said_so_often(void **unused)
+{
+	char path[] = "/tmp/gpushare-test-XXXXXX";
+	struct client *c;
+
+	(void)unused;
+	log_to(path);
+	begin("piv");
+	c = join(1, 1);
+	for (int i = 0; i < 1000; i++) {
+		assert_int_equal(gs_gpu_client_stopped(c->gpu_client, 1, now), 1);
+		assert_int_equal(gs_gpu_client_stopped(c->gpu_client, 0, now), 1);
+	}
+	assert_int_equal(logged(path, "stopped; other clients do not wait"), 10);
+	assert_int_equal(logged(path, "goes on"), 10);
+	assert_int_equal(logged(path, "goes on; this is said no more"), 1);
+	all_leave(c);
+	log_back(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -414,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_back_again),
 		cmocka_unit_test(test_copies),
 		cmocka_unit_test(test_hostile_page),
+		cmocka_unit_test(test_a_client_that_is_stopped_again_and_again_is_said_so_often),
 		cmocka_unit_test(test_many_clients_cost_little),
 	};
 

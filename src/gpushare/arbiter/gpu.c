@@ -16,6 +16,8 @@
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/task.h"
 
+/* So many lines about a client that is stopped, or goes on. */
+#define STOPS_SAID 20
 #define RUNS_WITHIN_NS (GS_NS_PER_S / 4) /* gs_gpu_client_doing() */
 
 static void join_trace(struct gs_gpu_client *t)
@@ -190,6 +192,17 @@ enum gs_doing gs_gpu_client_doing(const struct gs_gpu_client *t, uint64_t now)
 	return GS_DOING_IDLES;
 }
 
+/* A user may stop programs and let them go on without end, and the log is not the user's. */
+static void say_stopped(struct gs_gpu_client *t)
+{
+	if (t->told.stops >= STOPS_SAID)
+		return;
+	t->told.stops++;
+	gs_log(GS_LOG_INFO, "gpu %u: %s: %s%s", t->gpu->index, t->p.name,
+	       t->stopped ? "stopped; other clients do not wait for it" : "goes on",
+	       t->told.stops == STOPS_SAID ? "; this is said no more" : "");
+}
+
 int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 {
 	if (t->stopped == (stopped != 0))
@@ -197,8 +210,7 @@ int gs_gpu_client_stopped(struct gs_gpu_client *t, int stopped, uint64_t now)
 	gs_gpu_client_charge(t, gs_gpu_is_holder(t), now);
 	t->stopped = stopped != 0;
 	t->dirty = 1;
-	gs_log(GS_LOG_INFO, "gpu %u: %s: %s", t->gpu->index, t->p.name,
-	       stopped ? "stopped; other clients do not wait for it" : "goes on");
+	say_stopped(t);
 	return 1;
 }
 
