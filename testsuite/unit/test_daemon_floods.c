@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real gpushared and users who want too much of it: time, log, memory, answers. */
 #define _GNU_SOURCE
+#include <limits.h>
+#include <poll.h>
 #include <setjmp.h>
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -150,6 +154,79 @@ static void test_questions_about_other_jobs_keep_no_arbiter_busy(void **state)
 	assert_true(questions_s(l, GS_QUERY_KERNELS, 1) < 4 * least);
 }
 
+/* The answers to WHERE have the driver's descriptor. */
+static void ask_for_the_driver(int sock)
+{
+	struct gs_msg msg;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	msg.where.driver = 1;
+	live_send(sock, &msg, -1);
+}
+
+/* The daemon begins anew with a driver whose file it can pass. */
+static void knows_the_driver(struct live *l)
+{
+	char driver[PATH_MAX], shim[PATH_MAX], extra[2 * PATH_MAX + 32];
+
+	if (!realpath("src/device/emu/.libs/libcuda.so.1", driver) ||
+	    !realpath("src/device/shim/.libs", shim))
+		skip();
+	live_stop(l, SIGTERM);
+	snprintf(extra, sizeof(extra), "Driver=%s\nShimDir=%s\n", driver, shim);
+	live_configure(l, extra);
+	live_start(l);
+}
+
+/* Asks, does not read the answer, and sends what is taken for its end. Was there an answer? */
+static int is_answered(const struct live *l)
+{
+	struct pollfd p = { .fd = live_connect(l), .events = POLLIN };
+	struct gs_msg msg;
+	char c;
+
+	gs_msg_init(&msg, GS_MSG_WHERE, 1);
+	msg.where.driver = 1;
+	if (gs_msg_send(p.fd, &msg, -1) < 0 || poll(&p, 1, 20000) != 1 ||
+	    recv(p.fd, &c, 1, MSG_PEEK) != 1)
+		return 0;
+	send(p.fd, "", 0, MSG_NOSIGNAL);
+	p.events = POLLRDHUP;
+	return poll(&p, 1, 20000) == 1;
+}
+
+/* Descriptors that nobody reads are counted to gpushared's user: with enough of them it could pass
+ * none to anybody. */
+static void test_descriptors_are_read_before_there_are_more(void **state)
+{
+	struct live *l = *state;
+	pid_t pid;
+
+	knows_the_driver(l);
+	for (int again = 0; again < 2; again++) {
+		pid = live_fork_user();
+		if (pid == 0) {
+			int n = 1, sock;
+
+			for (int i = 0; i < 400 && !is_answered(l); i++)
+				usleep(50000); /* the one before has just ended */
+			/* On one connection there is one... */
+			sock = live_connect(l);
+			ask_for_the_driver(sock);
+			ask_for_the_driver(sock);
+			/* ...and a user has so many connections, with those that are closed. */
+			for (int i = 0; i < 200; i++)
+				n += is_answered(l);
+			_exit(n < 100 || n > 128);
+		}
+		/* All of them are gone with the process. */
+		assert_false(live_has_failed(pid));
+		if (!again)
+			live_await_log(l, "before it has read its answers: closed");
+		live_serves(l);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -158,6 +235,7 @@ int main(void)
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
+		LIVE(test_descriptors_are_read_before_there_are_more),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

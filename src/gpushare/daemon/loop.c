@@ -18,6 +18,7 @@
 #include "gpushare/daemon/requests/mount_plan.h"
 #include "gpushare/daemon/base/event.h"
 #include "gpushare/daemon/base/foreign.h"
+#include "gpushare/daemon/base/unread.h"
 #include "gpushare/daemon/gpu/figures.h"
 #include "gpushare/daemon/report/gather.h"
 #include "gpushare/daemon/gpus.h"
@@ -86,6 +87,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 	gs_energy_update(arg);
 	gs_deadlines_sweep(arg);
 	gs_returning_sweep(arg);
+	gs_unread_sweep();
 	gs_foreign_sweep();
 }
 

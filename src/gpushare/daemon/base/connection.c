@@ -19,6 +19,7 @@
 #include "gpushare/daemon/base/foreign.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/base/unread.h"
 #include "gpushare/daemon/base/users.h"
 
 /* How many messages of one connection are handled before the others get their turn. */
@@ -55,9 +56,18 @@ void gs_connections_on_gone(gs_connection_listener *listener)
 
 int gs_connection_send(struct gs_connection *conn, const struct gs_msg *msg, int fd)
 {
+	if (fd >= 0 && gs_unread_is(conn->fd)) {
+		gs_complain("%s: asks for more descriptors before it has read its answers: closed",
+			    conn->who);
+		return -1;
+	}
 	if (gs_msg_send(conn->fd, msg, fd) == 0)
 		return 0;
-	if (errno != EPIPE && errno != ECONNRESET)
+	if (errno == ETOOMANYREFS)
+		gs_complain("%s: closed: the kernel passes no more descriptors for gpushared, "
+			    "since too many have not been read",
+			    conn->who);
+	else if (errno != EPIPE && errno != ECONNRESET)
 		gs_complain("%s: does not read its answers (%s): closed", conn->who,
 			    strerror(errno));
 	return -1;
@@ -193,6 +203,7 @@ void gs_connections_fini(void)
 {
 	gs_event_free(later);
 	later = NULL;
+	gs_unread_fini();
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *arg)
@@ -313,7 +324,7 @@ void gs_connection_close(struct gs_connection *conn)
 		gs_event_free(conn->ended);
 		close(conn->pidfd);
 	}
-	gs_foreign_close(conn->fd);
+	gs_unread_close(conn->fd, conn->uid);
 	if (handled.conn == conn) {
 		conn->fd = -1; /* what its handler still sends goes nowhere */
 		handled.closed = 1;
@@ -325,7 +336,7 @@ void gs_connection_close(struct gs_connection *conn)
 unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid)
 {
 	const struct gs_connection *conn;
-	unsigned n = 0;
+	unsigned n = gs_unread_of(uid);
 
 	LIST_FOREACH (conn, &d->conns, link)
 		n += conn->uid == uid;
@@ -335,7 +346,7 @@ unsigned gs_connections_of(const struct gs_daemon *d, uid_t uid)
 unsigned gs_connections_count(const struct gs_daemon *d)
 {
 	const struct gs_connection *conn;
-	unsigned n = 0;
+	unsigned n = gs_unread_count();
 
 	LIST_FOREACH (conn, &d->conns, link)
 		n++;
