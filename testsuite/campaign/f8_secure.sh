@@ -16,7 +16,7 @@ for name in evil.so libcuda.so.1 libnvidia-ml.so.1 libmunge.so.2 libjansson.so.4
 # With mounts of its own a user's step is in a user namespace, where no program is setuid.
 write_conf 520M "Gpu=0 Memory=512M" "Partition=low Priority=1" "Partition=high Priority=10" MemoryPreempt=checkpoint MountShim=no \
 	"MemoryParameters=cycle=1ms,program=$BUILD/gpushare-mem"
-: >"$TMP/device" && chmod 666 "$TMP/device"
+: >"$TMP/device" && chmod 666 "$TMP/device" && mkdir "$TMP/job"
 start_daemon || cannot "gpushared does not start"
 as_nobody "$TMP/secure" | grep -q '^euid=0 secure=1 ' || cannot "setuid programs do not work in $TMP"
 
@@ -47,6 +47,19 @@ with_nvml() {
 	run_as_user "$TMP/secure" "$BUILD/src/device/shim/.libs/libnvidia-ml.so.1" nvmlInitWithFlags
 	is_secure 1
 }
+# In the mounts of a job, whose folder has a file that is the user's own, while gpushared is away.
+in_a_job() { # PROGRAM
+	t 60 unshare --mount --propagation private bash -c 'mount -t tmpfs gpushare "$1/job" && cd "$1/job" && echo "$1/nosuch/sock" >socket && echo GPUSHARE_JOB_ID=1 >job &&
+		printf "GPUSHARE_DRIVER=%s\n" "$1/evil/libcuda.so.1" >environment && chown nobody environment && cd / &&
+		exec setpriv --reuid=nobody --regid=nogroup --clear-groups "$2" "$3" cuInit' job "$TMP" "$1" "$BUILD/src/device/shim/.libs/libcuda.so.1" >"$TMP/out" 2>"$TMP/err"
+}
+with_job_folder() {
+	in_a_job "$TMP/plain"
+	compgen -G "$TMP/evil/loaded.$(id -u nobody).*" >/dev/null || went_wrong "the file of the job's folder was not even read by its user: $(tail -n 1 "$TMP/err")" || return
+	rm -rf "$TMP"/evil/loaded.*
+	in_a_job "$TMP/secure"
+	is_secure 1
+}
 # The program that holds the memory has this environment; root's program works on it.
 moved_out() {
 	local low rc=0 before
@@ -69,7 +82,7 @@ control() {
 	run_as_user "$TMP/plain"
 	compgen -G "$TMP/evil/loaded.$(id -u nobody).*" >/dev/null || went_wrong "the user's library was not even loaded as the user's"
 }
-cases=(untouched with_shim with_nvml with_shim with_nvml untouched moved_out)
+cases=(untouched with_shim with_nvml with_job_folder with_shim with_nvml untouched moved_out)
 trial() {
 	rm -rf "$TMP"/evil/loaded.*
 	control || return

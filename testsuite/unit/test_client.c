@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "gpushare/client/client.h"
+#include "gpushare/client/job_folder.h"
 
 static _Atomic int asked, may_answer; /* of is_late() */
 static char folder[] = "/tmp/test_client.XXXXXX", path[64];
@@ -185,11 +186,38 @@ static void test_a_thread_that_is_cancelled(void **state)
 	unlink(path);
 }
 
+/* A job's user may have written anything into a file of the user's own: a process of another user
+ * does not read it. (Whether it has more rights than its caller the campaign's F8 tries.) */
+static void test_a_job_users_file_is_for_that_user(void **unused)
+{
+	char place[] = "/tmp/test_client.XXXXXX", file[64];
+	FILE *f;
+
+	(void)unused;
+	assert_non_null(mkdtemp(place));
+	snprintf(file, sizeof(file), "%s/environment", place);
+	f = fopen(file, "w");
+	assert_non_null(f);
+	fclose(f);
+	f = gs_job_folder_open_own(place, "environment");
+	assert_non_null(f);
+	fclose(f);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(file, 65534, (gid_t)-1), 0);
+		assert_null(gs_job_folder_open_own(place, "environment"));
+	}
+	assert_null(gs_job_folder_open_own(place, "nosuch"));
+	assert_null(gs_job_folder_open_own("", "environment"));
+	unlink(file);
+	rmdir(place);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_no_descriptor_is_left),
 		cmocka_unit_test(test_a_thread_that_is_cancelled),
+		cmocka_unit_test(test_a_job_users_file_is_for_that_user),
 	};
 	int rc;
 

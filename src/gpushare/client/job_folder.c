@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,6 +63,18 @@ FILE *gs_job_folder_open(const char *folder, const char *name)
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return *folder ? fopen(path, "re") : NULL;
+}
+
+FILE *gs_job_folder_open_own(const char *folder, const char *name)
+{
+	FILE *f = getauxval(AT_SECURE) ? NULL : gs_job_folder_open(folder, name);
+	struct stat st;
+
+	if (f && (fstat(fileno(f), &st) < 0 || st.st_uid != geteuid())) {
+		fclose(f);
+		return NULL;
+	}
+	return f;
 }
 
 void gs_job_folder_socket(const char *folder, char *path, size_t size)

@@ -20,6 +20,13 @@ int gs_job_folder_has(const char *folder, const char *name);
 FILE *gs_job_folder_open(const char *folder, const char *name);
 
 /*
+ * The same for a file that is the job's user's own, who may have written anything into it: NULL
+ * also in a process that is another user's, or has more rights than its caller (AT_SECURE,
+ * getauxval(3)).
+ */
+FILE *gs_job_folder_open_own(const char *folder, const char *name);
+
+/*
  * Where gpushared listens: in a job's mounts the folder says it, whatever the environment does;
  * elsewhere GPUSHARE_SOCKET, or the default.  "" where the folder's file is empty.
  */

@@ -110,7 +110,7 @@ static void find(void)
 	} else if (*folder) {
 		/* gpushared decides, by its answer or its refusal. */
 		set_lines(gs_job_folder_open(folder, "job"));
-		set_lines(gs_job_folder_open(folder, "environment"));
+		set_lines(gs_job_folder_open_own(folder, "environment"));
 	}
 }
 
