@@ -280,13 +280,21 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	/* Messages that it sent before are still handled, but only so many: a child that has the
-	 * socket may send for ever. Those of a parked client are dropped: it has no client in the
-	 * arbiter that they could be for, and each would be logged as sent before HELLO. */
-	for (int i = 0; i < LAST_MESSAGES && rc == 0 && !gs_connection_is_parked(conn); i++)
+	 * socket may send for ever, and many programs of a user may end at once. Those of a parked
+	 * client are dropped: it has no client in the arbiter that they could be for, and each
+	 * would be logged as sent before HELLO. */
+	for (int i = 0; i < LAST_MESSAGES && rc == 0 && !gs_connection_is_parked(conn) &&
+			!gs_user_is_over(uid);
+	     i++) {
+		uint64_t now;
+
 		rc = handle_one(conn, 1);
+		now = gs_user_clock_ns();
+		gs_user_spent(uid, now - begun);
+		begun = now;
+	}
 	if (rc != CLOSED)
 		gs_connection_close(conn);
-	gs_user_spent(uid, gs_user_clock_ns() - begun);
 }
 
 void gs_connection_watch_process(struct gs_connection *conn)
