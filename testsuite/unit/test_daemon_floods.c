@@ -154,6 +154,56 @@ static void test_questions_about_other_jobs_keep_no_arbiter_busy(void **state)
 	assert_true(questions_s(l, GS_QUERY_KERNELS, 1) < 4 * least);
 }
 
+/* Clients of one step, whose launches all wait, and who ask the arbiter to look at each of them
+ * without end. */
+static void ring_for_ever(const struct live *l)
+{
+	enum { CLIENTS = 60 };
+	int sock[CLIENTS];
+	struct gs_msg msg;
+	uint32_t job;
+
+	live_local(l, 1, UINT64_C(1) << 20, "low", &job);
+	for (int i = 0; i < CLIENTS; i++) {
+		struct gs_page *page;
+
+		sock[i] = live_hello(l, job, &page, NULL);
+		for (unsigned k = 0; k < GS_PAGE_SLOTS; k++)
+			gs_page_store(page->slot[k].state, GS_K_READY);
+		gs_page_store(page->used, GS_PAGE_SLOTS);
+	}
+	gs_msg_init(&msg, GS_MSG_DOORBELL, 0);
+	for (;;)
+		for (int i = 0; i < CLIENTS; i++)
+			if (gs_msg_send(sock[i], &msg, -1) < 0)
+				_exit(1);
+}
+
+/* A step of the arbiter's takes the longer the more clients there are, so it counts as the time of
+ * the user who makes it necessary. */
+static void test_who_rings_without_end_waits(void **state)
+{
+	struct live *l = *state;
+	uint64_t begun;
+	double before;
+	pid_t pid = live_fork_user();
+
+	if (pid == 0)
+		ring_for_ever(l);
+	/* On a busy machine it may never exceed its fifth. */
+	for (int i = 0; i < 500 && !live_logged(l, ASKS_TOO_MUCH); i++)
+		usleep(20000);
+	begun = gs_clock_ns();
+	before = arbiter_s(l);
+	sleep(2);
+	before = arbiter_s(l) - before;
+	begun = gs_clock_ns() - begun;
+	kill(pid, SIGKILL);
+	assert_true(live_has_failed(pid));
+	assert_true(before * GS_NS_PER_S < (double)begun / 2);
+	live_serves(l);
+}
+
 /* The answers to WHERE have the driver's descriptor. */
 static void ask_for_the_driver(int sock)
 {
@@ -235,6 +285,7 @@ int main(void)
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
+		LIVE(test_who_rings_without_end_waits),
 		LIVE(test_descriptors_are_read_before_there_are_more),
 	};
 

@@ -40,7 +40,7 @@
 struct call {
 	void (*fn)(struct gs_gpu *gpu, void *arg);
 	void *arg;
-	uint64_t took_ns; /* the thread's time on a processor */
+	uint64_t began_ns, took_ns; /* the thread's time on a processor */
 	sem_t done;
 };
 
@@ -121,19 +121,29 @@ static void tell_news(struct gs_arbiter *a)
 		       strerror(errno));
 }
 
-/* Runs the loop's call, if there is one; returns 1 then. */
-static int serve_call(struct gs_arbiter *a)
+/* Runs the loop's call, if there is one, and returns it. The loop waits until end_call(). */
+static struct call *serve_call(struct gs_arbiter *a)
 {
 	struct call *call = atomic_load(&a->call);
 
 	if (!call)
-		return 0;
-	call->took_ns = gs_thread_clock_ns();
+		return NULL;
+	call->began_ns = gs_thread_clock_ns();
 	call->fn(a->gpu, call->arg);
-	call->took_ns = gs_thread_clock_ns() - call->took_ns;
+	return call;
+}
+
+/*
+ * The step that a call makes necessary counts as the call's own time. It takes the longer the more
+ * clients there are, and without it a user with many of them could have steps done without end.
+ */
+static void end_call(struct gs_arbiter *a, struct call *call)
+{
+	if (!call)
+		return;
+	call->took_ns = gs_thread_clock_ns() - call->began_ns;
 	atomic_store(&a->call, NULL);
 	sem_post(&call->done); /* the call is gone from here on */
-	return 1;
 }
 
 /* Have there been so many requests that the next one must wait? woken: by a client. */
@@ -174,7 +184,8 @@ static void *arbitrate(void *arg)
 	gs_gpu_attend(a->gpu, GS_ATTENDED);
 	while (!atomic_load(&a->over)) {
 		uint32_t word = atomic_load(&a->word);
-		int called = serve_call(a), heard = gs_gpu_hear(a->gpu), overrun;
+		struct call *called = serve_call(a);
+		int heard = gs_gpu_hear(a->gpu), overrun;
 		uint64_t now = gs_clock_ns();
 
 		overrun = !atomic_load(&a->polls) &&
@@ -186,6 +197,7 @@ static void *arbitrate(void *arg)
 			if (atomic_load(&a->polls) && next > now + REVIEW_NS)
 				next = now + REVIEW_NS;
 		}
+		end_call(a, called);
 		if (atomic_load(&a->polls))
 			__builtin_ia32_pause();
 		else

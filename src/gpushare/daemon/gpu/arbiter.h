@@ -67,9 +67,10 @@ void gs_arbiter_destroy(struct gs_arbiter *arbiter);
 void gs_arbiter_set_mode(struct gs_arbiter *arbiter, enum gs_arbiter_mode mode);
 
 /*
- * Makes the arbiter call fn(gpu, arg) between two of its steps, and waits until it has. Meanwhile
- * fn has the GPU's state and the caller's to itself, so it must be short; the next step follows at
- * once. One call at a time: callers hold the loop's lock (event.h).
+ * Makes the arbiter call fn(gpu, arg) between two of its steps, and waits until it has, and has
+ * done the step that follows. Meanwhile fn has the GPU's state and the caller's to itself, so it
+ * must be short. What both took counts as the caller's time (gs_user_waited()). One call at a
+ * time: callers hold the loop's lock (event.h).
  */
 void gs_arbiter_call(struct gs_arbiter *arbiter, void (*fn)(struct gs_gpu *gpu, void *arg),
 		     void *arg);
