@@ -58,6 +58,28 @@ job=$(submit -n 2 --gres=gpushare:40 --wrap "srun -n1 --overlap $TRIAD --passes 
 check "a job with two overlapping steps of all its shares completes" reaches "$job" COMPLETED 60
 check "both results are the CPU's" test "$(grep -c 'correct: ' "$D/out/$job")" = 2
 check "and nothing is left" left_nothing
+
+# What an ended step had is its job's in the end, whatever becomes of gpushared meanwhile.
+used() { comment "$1" | sed -n 's/.*used=\([0-9.]*\)s.*/\1/p'; }
+restarts() {
+	local pid
+	pid=$(cat "$D/run/gpushared.pid")
+	kill -KILL "$pid"
+	until_true 10 has_ended "$pid" && t 20 gpushared --config "$D/etc/gpushare.conf"
+}
+counts_ended() {
+	local had=$1 is
+	is=$(used "$restarted")
+	echo "the step had $had ms, the job has used $is s"
+	awk "BEGIN { exit !(\"$is\" != \"\" && $is >= $had / 1000 - 0.001 && $had > 0) }"
+}
+restarted=$(submit --gres=gpushare:40 --wrap "srun $TRIAD --passes 2; $(wait_for counted)")
+check "a step of a job has used the GPU and ended" until_true 60 holds "$restarted" 0 end '> 0'
+had=$(field "$restarted" 0 active_ms)
+check "gpushared is killed and starts again" restarts
+go counted
+check "the job completes" reaches "$restarted" COMPLETED 60
+check "and its comment counts the ended step" counts_ended "$had"
 # Without a batch step, nobody has the job's shares before they come.
 overlapping() {
 	local n

@@ -38,6 +38,7 @@
 #include "gpushare/daemon/base/user_key.h"
 #include "gpushare/daemon/checkpoint/checkpoint.h"
 #include "gpushare/daemon/base/returning.h"
+#include "gpushare/daemon/report/job_sums.h"
 #include "gpushare/daemon/steps/steps.h"
 #include "gpushare/daemon/wiring.h"
 #include "gpushare/proto/msg.h"
@@ -114,6 +115,7 @@ static void stop(struct gs_daemon *d, int served)
 	gs_returning_fini();
 	gs_state_fini();
 	gs_steps_fini(d);
+	gs_job_sums_fini();
 	gs_devices_fini(d);
 	gs_loop_fini(d);
 }

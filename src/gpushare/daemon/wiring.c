@@ -13,6 +13,8 @@
 #include "gpushare/daemon/memory/memory_lease.h"
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/slurm/overdue.h"
+#include "gpushare/daemon/report/gather.h"
+#include "gpushare/daemon/report/job_sums.h"
 #include "gpushare/daemon/requests/query.h"
 #include "gpushare/daemon/requests/step_figures.h"
 #include "gpushare/daemon/history/record.h"
@@ -81,12 +83,14 @@ void gs_wire(void)
 	gs_connections_on_gone(gs_register_conn_gone);
 
 	gs_steps_on_over(gs_record_step);
+	gs_steps_on_over(gs_gather_ended);
 	gs_allocs_on_over(gs_checkpoint_alloc_gone);
 	gs_allocs_on_over(gs_returning_alloc_gone);
 
 	/* The steps come first: the others' lines belong to a step that must exist already. */
 	gs_state_register(&gs_steps_part);
 	gs_state_register(&gs_saved_usage_part);
+	gs_state_register(&gs_job_sums_part);
 	gs_state_register(&gs_checkpoint_part);
 	gs_state_register(&gs_suspend_part);
 	gs_state_register(&gs_noticed_part);

@@ -17,6 +17,7 @@
 #include "gpushare/daemon/memory/memory_check.h"
 #include "gpushare/daemon/memory/unmanaged.h"
 #include "gpushare/daemon/base/connection.h"
+#include "gpushare/daemon/report/job_sums.h"
 #include "gpushare/daemon/report/report.h"
 #include "gpushare/daemon/report/selection.h"
 
@@ -302,38 +303,41 @@ static void most_moved(const struct gs_selection *sel, struct gs_report_row *sum
 	gs_report_fill_moved(sum, most);
 }
 
+void gs_gather_ended(struct gs_daemon *d, struct gs_step *s)
+{
+	struct gs_select_text text;
+	struct gs_report_row row;
+
+	if (s->info.local)
+		return;
+	gs_select_row(d, &row, s, &text);
+	gs_job_sums_note(d, &row);
+}
+
 /* Sum of the job's steps; the eviction percentiles do not appear in it. */
 int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size)
 {
+	const struct gs_report_row *ended = gs_job_sums_find(job_id);
 	struct gs_report_row sum = { 0 };
 	struct gs_device *dev;
 	struct gs_selection sel;
 
 	if (gs_select_steps(d, job_id, 1, GS_FIGURES, &sel) < 0)
 		return -1;
-	for (size_t i = 0; i < sel.n; i++) {
-		const struct gs_report_row *r = &sel.row[i];
-
-		sum.gpu = r->gpu;
-		sum.shares = r->shares > sum.shares ? r->shares : sum.shares;
-		sum.active_ms += r->active_ms;
-		sum.waiting_ms += r->waiting_ms;
-		sum.turnaround_ms += r->turnaround_ms;
-		sum.preemptions += r->preemptions;
-		sum.h2d_mb += r->h2d_mb;
-		sum.d2h_mb += r->d2h_mb;
-		sum.memory_mb = r->memory_mb > sum.memory_mb ? r->memory_mb : sum.memory_mb;
-		sum.reserved_mb =
-			r->reserved_mb > sum.reserved_mb ? r->reserved_mb : sum.reserved_mb;
-	}
+	if (ended)
+		gs_job_sums_add(&sum, ended);
+	for (size_t i = 0; i < sel.n; i++)
+		if (sel.step[i]->alloc) /* it has not ended */
+			gs_job_sums_add(&sum, &sel.row[i]);
 	sum.ntt = gs_ntt_so_far(sum.turnaround_ms, sum.active_ms);
 	dev = gs_device_find(d, sum.gpu);
-	if (sel.n) {
+	if (sel.n)
 		most_moved(&sel, &sum);
+	if (sel.n || ended) {
 		gs_report_comment(&sum, dev ? dev->shares : 0, buf, size);
 		say_waiting(&sel, buf, size);
 		say_killed(&sel, buf, size);
 	}
 	gs_selection_free(&sel);
-	return sel.n ? 0 : -1;
+	return sel.n || ended ? 0 : -1;
 }

@@ -34,7 +34,11 @@ char *gs_gather_metrics(struct gs_daemon *d);
 /* The GPUs in a line, for the node's Extra; cut if need be.  -1: no memory. */
 int gs_gather_node(struct gs_daemon *d, char *buf, size_t size);
 
-/* The job's summary over its steps on this node, for AdminComment; -1 if it has none. */
+/* The step has ended: from now on its figures are in its job's sum. Local jobs have none. */
+void gs_gather_ended(struct gs_daemon *d, struct gs_step *step);
+
+/* The job's summary over its steps on this node, the ended ones included, for AdminComment; -1 if
+ * it has none. */
 int gs_gather_comment(struct gs_daemon *d, uint32_t job_id, char *buf, size_t size);
 
 #endif
