@@ -24,22 +24,22 @@ static void the_most_of_all_runs(void **state)
 	struct gs_peaks *p = gs_peaks_create();
 
 	(void)state;
-	assert_int_equal(gs_peaks_find(p, 7), 0);
-	assert_int_equal(gs_peaks_estimate(p, 7, 10, 1000 * MIB), 0);
-	gs_peaks_note(p, 7, 100 * MIB);
-	gs_peaks_note(p, 7, 50 * MIB);
-	gs_peaks_note(p, 8, 200 * MIB);
-	gs_peaks_note(p, 0, 999 * MIB); /* nobody knows which program that was */
-	gs_peaks_note(p, 9, 0);         /* it took nothing: no estimate */
-	assert_int_equal(gs_peaks_find(p, 7), 100 * MIB);
-	assert_int_equal(gs_peaks_find(p, 0), 0);
-	assert_int_equal(gs_peaks_find(p, 9), 0);
-	assert_int_equal(gs_peaks_estimate(p, 7, 10, 1000 * MIB), 110 * MIB);
-	assert_int_equal(gs_peaks_estimate(p, 7, 0, 1000 * MIB), 100 * MIB);
-	assert_int_equal(gs_peaks_estimate(p, 7, 1, 1000 * MIB), 101 * MIB);
-	gs_peaks_note(p, 10, 1);
-	assert_int_equal(gs_peaks_estimate(p, 10, 10, 1000 * MIB), MIB);
-	assert_int_equal(gs_peaks_estimate(p, 8, 1000, 1000 * MIB), 1000 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", 7), 0);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 7, 10, 1000 * MIB), 0);
+	gs_peaks_note(p, "ann", 7, 100 * MIB);
+	gs_peaks_note(p, "ann", 7, 50 * MIB);
+	gs_peaks_note(p, "ann", 8, 200 * MIB);
+	gs_peaks_note(p, "ann", 0, 999 * MIB); /* nobody knows which program that was */
+	gs_peaks_note(p, "ann", 9, 0);         /* it took nothing: no estimate */
+	assert_int_equal(gs_peaks_find(p, "ann", 7), 100 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", 0), 0);
+	assert_int_equal(gs_peaks_find(p, "ann", 9), 0);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 7, 10, 1000 * MIB), 110 * MIB);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 7, 0, 1000 * MIB), 100 * MIB);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 7, 1, 1000 * MIB), 101 * MIB);
+	gs_peaks_note(p, "ann", 10, 1);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 10, 10, 1000 * MIB), MIB);
+	assert_int_equal(gs_peaks_estimate(p, "ann", 8, 1000, 1000 * MIB), 1000 * MIB);
 	gs_peaks_destroy(p);
 }
 
@@ -49,10 +49,45 @@ static void the_oldest_are_forgotten(void **state)
 
 	(void)state;
 	for (uint64_t key = 1; key <= GS_PEAKS_MAX + 3; key++)
-		gs_peaks_note(p, key, key * MIB);
-	assert_int_equal(gs_peaks_find(p, 3), 0);
-	assert_int_equal(gs_peaks_find(p, 4), 4 * MIB);
-	assert_int_equal(gs_peaks_find(p, GS_PEAKS_MAX + 3), (GS_PEAKS_MAX + 3) * MIB);
+		gs_peaks_note(p, "ann", key, key * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", 3), 0);
+	assert_int_equal(gs_peaks_find(p, "ann", 4), 4 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", GS_PEAKS_MAX + 3), (GS_PEAKS_MAX + 3) * MIB);
+	gs_peaks_destroy(p);
+}
+
+/* By 8,300 programs of another's a user's program was forgotten, and got memory by its shares. */
+static void nobody_forgets_anothers(void **state)
+{
+	struct gs_peaks *p = gs_peaks_create();
+
+	(void)state;
+	gs_peaks_note(p, "bob", 1, 100 * MIB);
+	for (uint64_t key = 1; key <= 2 * GS_PEAKS_MAX; key++)
+		gs_peaks_note(p, "ann", key, MIB);
+	assert_int_equal(gs_peaks_find(p, "bob", 1), 100 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", GS_PEAKS_MAX + 1), 0);
+	assert_int_equal(gs_peaks_find(p, "ann", GS_PEAKS_MAX + 2), MIB);
+	/* And each has room for as many as all others. */
+	for (uint64_t key = 1; key <= 2 * GS_PEAKS_MAX; key++)
+		gs_peaks_note(p, "bob", key, 2 * MIB);
+	assert_int_equal(gs_peaks_find(p, "bob", 3 * GS_PEAKS_MAX / 2 + 1), 2 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", 3 * GS_PEAKS_MAX / 2 + 1), MIB);
+	gs_peaks_destroy(p);
+}
+
+/* Who makes a program with the key of another's, by Slurm or not, changes nothing of the other's.
+ */
+static void a_key_is_its_users(void **state)
+{
+	struct gs_peaks *p = gs_peaks_create();
+
+	(void)state;
+	gs_peaks_note(p, "bob", 7, 100 * MIB);
+	gs_peaks_note(p, "ann", 7, 900 * MIB);
+	assert_int_equal(gs_peaks_find(p, "bob", 7), 100 * MIB);
+	assert_int_equal(gs_peaks_find(p, "ann", 7), 900 * MIB);
+	assert_int_equal(gs_peaks_find(p, "eve", 7), 0);
 	gs_peaks_destroy(p);
 }
 
@@ -144,6 +179,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_most_of_all_runs),
 		cmocka_unit_test(the_oldest_are_forgotten),
+		cmocka_unit_test(nobody_forgets_anothers),
+		cmocka_unit_test(a_key_is_its_users),
 		cmocka_unit_test(the_same_program),
 		cmocka_unit_test(only_files_are_opened),
 		cmocka_unit_test(root_reads_as_the_user),

@@ -172,9 +172,9 @@ static int start_helper(struct gs_history *h)
 }
 
 #ifdef HAVE_SQLITE
-static void note_peak(void *arg, uint64_t program, double memory_mb)
+static void note_peak(void *arg, const char *user, uint64_t program, double memory_mb)
 {
-	gs_peaks_note(arg, program, memory_mb > 0 ? (uint64_t)(memory_mb * 1048576) : 0);
+	gs_peaks_note(arg, user, program, memory_mb > 0 ? (uint64_t)(memory_mb * 1048576) : 0);
 }
 
 static int recall(struct gs_daemon *d, struct gs_history_db *db, struct gs_error *err)

@@ -351,20 +351,25 @@ int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *
 }
 
 int gs_history_db_peaks(struct gs_history_db *db,
-			void (*each)(void *arg, uint64_t program, double memory_mb), void *arg,
-			struct gs_error *err)
+			void (*each)(void *arg, const char *user, uint64_t program,
+				     double memory_mb),
+			void *arg, struct gs_error *err)
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db->sql,
-				    "SELECT program, max(memory_mb) FROM step"
-				    " WHERE program<>0 GROUP BY program ORDER BY max(id)",
+				    "SELECT user, program, max(memory_mb) FROM step"
+				    " WHERE program<>0 GROUP BY user, program ORDER BY max(id)",
 				    -1, &st, NULL);
 
 	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		const char *user;
+
 		rc = sqlite3_step(st);
-		if (rc == SQLITE_ROW)
-			each(arg, (uint64_t)sqlite3_column_int64(st, 0),
-			     sqlite3_column_double(st, 1));
+		if (rc != SQLITE_ROW)
+			break;
+		user = (const char *)sqlite3_column_text(st, 0);
+		each(arg, user ? user : "", (uint64_t)sqlite3_column_int64(st, 1),
+		     sqlite3_column_double(st, 2));
 	}
 	sqlite3_finalize(st);
 	return rc == SQLITE_DONE ? 0 : fail_sql(db, err);

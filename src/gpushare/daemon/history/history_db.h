@@ -49,9 +49,11 @@ int gs_history_db_select(struct gs_history_db *db, const struct gs_msg_history *
  * reason. */
 int gs_history_db_local(struct gs_history_db *db, uint32_t *latest, struct gs_error *err);
 
-/* Each known program and the most memory of its steps, the latest last.  0, -1 with the reason. */
+/* Each known program of each user and the most memory of its steps, the latest last.  0, -1 with
+ * the reason. */
 int gs_history_db_peaks(struct gs_history_db *db,
-			void (*each)(void *arg, uint64_t program, double memory_mb), void *arg,
-			struct gs_error *err);
+			void (*each)(void *arg, const char *user, uint64_t program,
+				     double memory_mb),
+			void *arg, struct gs_error *err);
 
 #endif

@@ -210,14 +210,15 @@ static void name_user(struct gs_step *s)
 
 /* The reservation: as requested, by earlier runs of the program, or in proportion to the shares. */
 static uint64_t bytes_of(const struct gs_daemon *d, const struct gs_device *device,
-			 const struct gs_step_info *info)
+			 const struct gs_step *s)
 {
+	const struct gs_step_info *info = &s->info;
 	uint64_t part = (uint64_t)((double)device->memory * info->shares / device->shares);
 	uint64_t known;
 
 	if (info->memory != GS_MEMORY_AUTO)
 		return info->memory ? info->memory : part;
-	known = gs_peaks_estimate(d->peaks, info->program, d->config->memory_margin,
+	known = gs_peaks_estimate(d->peaks, s->user, info->program, d->config->memory_margin,
 				  device->memory);
 	gs_user_log(info->uid, "job " GS_JOB_F ": %" PRIu64 " MiB, by %s", GS_JOB(info->job_id),
 		    (known ? known : part) >> 20,
@@ -266,10 +267,11 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 
 	if (check_info(d, info, &device, err) < 0)
 		return NULL;
-	bytes = bytes_of(d, device, info);
 	s = new_step(info, err);
 	if (!s)
 		return NULL;
+	name_user(s);
+	bytes = bytes_of(d, device, s);
 	if (info->memory == GS_MEMORY_AUTO)
 		s->info.memory = bytes; /* so that the state file has the result */
 	inherit_priority(d, &s->info);
@@ -288,7 +290,6 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	s->info.admitted = s->alloc->admitted;
 	s->reservation = s->alloc->bytes;
 	s->priority = gs_step_priority(d->config, &s->info);
-	name_user(s);
 	s->begun_s = time(NULL);
 	TAILQ_INSERT_TAIL(&d->steps, s, link);
 	gs_dmem_begin(d, s, GS_DMEM_PROC);
@@ -350,7 +351,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_dmem_end(d, s);
 	alloc_put(d, s->alloc);
 	s->alloc = NULL;
-	gs_peaks_note(d->peaks, s->info.program, s->peak);
+	gs_peaks_note(d->peaks, s->user, s->info.program, s->peak);
 	for (size_t i = 0; over_listeners[i]; i++)
 		over_listeners[i](d, s);
 	gs_step_usage_trim(&s->usage, KERNELS_KEPT);
