@@ -14,6 +14,9 @@
 #include <cmocka.h>
 
 #include "config.h"
+#ifdef HAVE_SQLITE
+#include <sqlite3.h>
+#endif
 #include "gpushare/daemon/history/history_db.h"
 #include "gpushare/arbiter/learned.h"
 #include "gpushare/arbiter/watch.h"
@@ -102,6 +105,33 @@ static void it_is_bounded_and_what_is_used_stays(void **state)
 	news = gs_learned_news(l, all, 2 * GS_LEARNED_MAX);
 	assert_int_equal(news, kept + 1);
 	free(all);
+	gs_learned_destroy(l);
+}
+
+static uint64_t of(uint32_t uid, uint32_t kernel)
+{
+	return (uint64_t)uid << 32 | kernel;
+}
+
+/* A client that made up kernels for 12 s had all places, and others' first launches were not
+ * predicted. */
+static void nobody_forgets_anothers(void **state)
+{
+	struct gs_learned *l = gs_learned_create();
+
+	(void)state;
+	for (uint32_t k = 1; k <= 100; k++)
+		gs_learned_note(l, of(1, k), 1000);
+	/* Their keys are as those that would have fallen into the same places. */
+	for (uint32_t k = 1; k <= 2 * GS_LEARNED_MAX; k++)
+		gs_learned_note(l, of(2, k), 5);
+	for (uint32_t k = 1; k <= 100; k++)
+		assert_int_equal(gs_learned_find(l, of(1, k)), 1000);
+	assert_int_equal(gs_learned_find(l, of(2, 1)), 0);
+	assert_int_equal(gs_learned_find(l, of(2, 2 * GS_LEARNED_MAX)), 5);
+	/* A third user's file entries come in, too. */
+	gs_learned_restore(l, &(struct gs_learned_entry) { of(3, 1), 77 });
+	assert_int_equal(gs_learned_find(l, of(3, 1)), 77);
 	gs_learned_destroy(l);
 }
 
@@ -341,6 +371,68 @@ static void it_survives_a_restart(void **state)
 	gs_history_db_close(db);
 	unlink(path);
 }
+
+/* What gpushared wrote before it asked whose a kernel is. */
+static void make_old_file(const char *path)
+{
+	char text[128];
+	sqlite3 *sql;
+
+	assert_int_equal(sqlite3_open(path, &sql), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(sql,
+			     "BEGIN; CREATE TABLE learned(id INTEGER PRIMARY KEY AUTOINCREMENT,"
+			     " key INTEGER UNIQUE, tpt_ps INTEGER); PRAGMA user_version=1;",
+			     NULL, NULL, NULL),
+		SQLITE_OK);
+	for (uint32_t k = 0; k < GS_LEARNED_MAX; k++) {
+		/* The highest user number makes a negative integer of a key. */
+		uint64_t key = k < 3 ? of(UINT32_MAX, k + 1) : of(2, k);
+
+		snprintf(text, sizeof(text), "INSERT INTO learned(key,tpt_ps) VALUES(%lld,%u);",
+			 (long long)key, 100 + k);
+		assert_int_equal(sqlite3_exec(sql, text, NULL, NULL, NULL), SQLITE_OK);
+	}
+	assert_int_equal(sqlite3_exec(sql, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(sql);
+}
+
+/* The file is as bounded as the table, and by the same rule. */
+static void the_file_keeps_what_others_have(void **state)
+{
+	char path[] = "/tmp/gpushare-learned.XXXXXX";
+	struct gs_learned *l = gs_learned_create();
+	struct gs_learned_entry *all;
+	struct gs_error err;
+	struct gs_history_db *db;
+	size_t n;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	make_old_file(path);
+	db = gs_history_db_open(path, 100, &err);
+	assert_non_null(db);
+	for (uint32_t k = 1; k <= 10; k++)
+		assert_int_equal(
+			gs_history_db_learn(db, &(struct gs_learned_entry) { of(1, k), 7 }, &err),
+			0);
+	assert_int_equal(gs_history_db_commit(db, &err), 0);
+	assert_int_equal(gs_history_db_learned(db, &all, &n, &err), 0);
+	assert_int_equal(n, GS_LEARNED_MAX);
+	for (size_t i = 0; i < n; i++)
+		gs_learned_restore(l, &all[i]);
+	for (uint32_t k = 0; k < 3; k++)
+		assert_int_equal(gs_learned_find(l, of(UINT32_MAX, k + 1)), 100 + k);
+	assert_int_equal(gs_learned_find(l, of(2, 12)), 0); /* the user with most had to give ten */
+	assert_int_equal(gs_learned_find(l, of(2, 13)), 113);
+	assert_int_equal(gs_learned_find(l, of(1, 10)), 7);
+	free(all);
+	gs_history_db_close(db);
+	gs_learned_destroy(l);
+	unlink(path);
+}
 #endif
 
 int main(void)
@@ -350,12 +442,14 @@ int main(void)
 		cmocka_unit_test(keys_by_content_and_dims),
 		cmocka_unit_test(a_time_is_kept_and_follows_the_news),
 		cmocka_unit_test(it_is_bounded_and_what_is_used_stays),
+		cmocka_unit_test(nobody_forgets_anothers),
 		cmocka_unit_test(a_first_launch_is_predicted),
 		cmocka_unit_test(a_measured_launch_is_learned_from_once),
 		cmocka_unit_test(measured_after_or_before_anybody_looked),
 		cmocka_unit_test(one_that_was_cut_short_is_learned_from),
 #ifdef HAVE_SQLITE
 		cmocka_unit_test(it_survives_a_restart),
+		cmocka_unit_test(the_file_keeps_what_others_have),
 #endif
 	};
 

@@ -1,34 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set-associative table of what was learned; see learned.h. */
+/* A table of what was learned; see learned.h. */
 #include "gpushare/arbiter/learned.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
-
-#define WAYS 8
-#define SETS (GS_LEARNED_MAX / WAYS)
+#include "common/user_table.h"
 
 struct slot {
-	struct gs_learned_entry entry; /* key 0: empty */
-	uint64_t used;                 /* value of the table's use counter at its last use */
+	struct gs_learned_entry entry;
 	int news;
 };
 
 struct gs_learned {
-	uint64_t uses;
+	struct gs_user_table *keys;
 	size_t news;
-	struct slot slot[SETS][WAYS];
+	struct slot slot[GS_LEARNED_MAX]; /* by the key's place */
 };
 
 struct gs_learned *gs_learned_create(void)
 {
-	return calloc(1, sizeof(struct gs_learned));
+	struct gs_learned *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->keys = gs_user_table_create(GS_LEARNED_MAX);
+	if (l->keys)
+		return l;
+	free(l);
+	return NULL;
 }
 
 void gs_learned_destroy(struct gs_learned *l)
 {
+	if (!l)
+		return;
+	gs_user_table_destroy(l->keys);
 	free(l);
 }
 
@@ -59,43 +67,32 @@ uint64_t gs_learned_of_dims(uint64_t key, uint32_t dims)
 	return key ? users((uint32_t)(key >> 32), gs_hash(key, &dims, sizeof(dims))) : 0;
 }
 
-static struct slot *find(struct gs_learned *l, uint64_t key)
+static uint64_t user_of(uint64_t key)
 {
-	struct slot *set = l->slot[key % SETS];
-
-	for (size_t i = 0; i < WAYS; i++)
-		if (set[i].entry.key == key)
-			return &set[i];
-	return NULL;
+	return key >> 32;
 }
 
-/*
- * The slot of the key. If there is none, the least recently used slot of its set is emptied for it.
- */
+/* The slot of the key, emptied for it if it had none. */
 static struct slot *make(struct gs_learned *l, uint64_t key)
 {
-	struct slot *set = l->slot[key % SETS], *s = find(l, key);
+	int is_new;
+	struct slot *s = &l->slot[gs_user_table_add(l->keys, user_of(key), key, &is_new)];
 
-	if (!s) {
-		s = &set[0];
-		for (size_t i = 1; i < WAYS; i++)
-			if (set[i].used < s->used)
-				s = &set[i];
+	if (is_new) {
 		l->news -= (size_t)s->news;
 		*s = (struct slot) { .entry = { .key = key } };
 	}
-	s->used = ++l->uses;
 	return s;
 }
 
 uint64_t gs_learned_find(struct gs_learned *l, uint64_t key)
 {
-	struct slot *s = find(l, key);
+	uint32_t place = gs_user_table_find(l->keys, user_of(key), key);
 
-	if (!s)
+	if (place == GS_USER_TABLE_NONE)
 		return 0;
-	s->used = ++l->uses;
-	return s->entry.tpt_ps;
+	gs_user_table_use(l->keys, place);
+	return l->slot[place].entry.tpt_ps;
 }
 
 void gs_learned_note(struct gs_learned *l, uint64_t key, uint64_t tpt_ps)
@@ -114,7 +111,8 @@ void gs_learned_note(struct gs_learned *l, uint64_t key, uint64_t tpt_ps)
 
 void gs_learned_restore(struct gs_learned *l, const struct gs_learned_entry *entry)
 {
-	if (entry->key && entry->tpt_ps && entry->tpt_ps <= UINT64_MAX / 8 && !find(l, entry->key))
+	if (entry->key && entry->tpt_ps && entry->tpt_ps <= UINT64_MAX / 8 &&
+	    gs_user_table_find(l->keys, user_of(entry->key), entry->key) == GS_USER_TABLE_NONE)
 		make(l, entry->key)->entry = *entry;
 }
 
@@ -122,8 +120,8 @@ size_t gs_learned_news(struct gs_learned *l, struct gs_learned_entry *entry, siz
 {
 	size_t n = 0;
 
-	for (size_t i = 0; l->news && n < max && i < (size_t)SETS * WAYS; i++) {
-		struct slot *s = &l->slot[i / WAYS][i % WAYS];
+	for (size_t i = 0; l->news && n < max && i < gs_user_table_count(l->keys); i++) {
+		struct slot *s = &l->slot[i];
 
 		if (!s->news)
 			continue;

@@ -4,7 +4,8 @@
  * job can be predicted. A kernel is identified by its user, its module's content, its name, its
  * block dimensions and its grid's size class, whatever the program; if the content is not known,
  * the program is used instead. A user's kernels never affect predictions for another user. The
- * table is bounded: the entry that was unused for longest is replaced. Pure; not thread-safe.
+ * table is bounded: a new entry replaces the one that was unused for longest of the user who has
+ * most (common/user_table.h). Pure; not thread-safe.
  */
 #ifndef GPUSHARE_ARBITER_LEARNED_H
 #define GPUSHARE_ARBITER_LEARNED_H
@@ -24,8 +25,8 @@ struct gs_learned_entry {
 struct gs_learned *gs_learned_create(void);          /* NULL: no memory */
 void gs_learned_destroy(struct gs_learned *learned); /* NULL is fine */
 
-/* The key of a kernel, never 0. content: the hash that the client announced; 0: not known, and then
- * `program` is used. */
+/* The key of a kernel, never 0; its upper half is the user's number. content: the hash that the
+ * client announced; 0: not known, and then `program` is used. */
 uint64_t gs_learned_key(uint32_t uid, uint64_t content, const char *program, const char *kernel);
 
 /* The key of that kernel's launches with these gs_slot_dims(); 0 for the key 0. */

@@ -40,6 +40,15 @@ static const char schema[] =
 	"job,step,gpu,shares,user,partition,start_s,end_s,kernels,preemptions,active_ms," \
 	"waiting_ms,turnaround_ms,evict_p50_us,evict_p99_us,memory_mb,reserved_mb,program"
 
+/*
+ * Which times of kernels go. The upper half of a key is its user's number (arbiter/learned.h): what
+ * has fewest younger entries of its own user beside it stays, so nobody's push out another's.
+ */
+static const char forget_learned[] =
+	"DELETE FROM learned WHERE (SELECT count(*) FROM learned)>?1 AND id NOT IN"
+	" (SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY key>>32 ORDER BY id DESC)"
+	" AS nth FROM learned) ORDER BY nth, id DESC LIMIT ?1)";
+
 static int fail_sql(struct gs_history_db *db, struct gs_error *err)
 {
 	return gs_fail(err, "%s", sqlite3_errmsg(db->sql));
@@ -92,10 +101,7 @@ static int prepare(struct gs_history_db *db, struct gs_error *err)
 			       -1, &db->trim, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(db->sql, "INSERT OR REPLACE INTO learned(key,tpt_ps) VALUES(?,?)",
 			       -1, &db->learn, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(db->sql,
-			       "DELETE FROM learned WHERE id NOT IN"
-			       " (SELECT id FROM learned ORDER BY id DESC LIMIT ?)",
-			       -1, &db->forget, NULL) != SQLITE_OK)
+	    sqlite3_prepare_v2(db->sql, forget_learned, -1, &db->forget, NULL) != SQLITE_OK)
 		return fail_sql(db, err);
 	return 0;
 }

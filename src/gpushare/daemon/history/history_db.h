@@ -30,7 +30,8 @@ int gs_history_db_add(struct gs_history_db *db, const struct gs_past_step *step,
 		      struct gs_error *err);
 int gs_history_db_commit(struct gs_history_db *db, struct gs_error *err);
 
-/* Keep a kernel's time, in place of an older one; the latest GS_LEARNED_MAX stay. As _add. */
+/* Keep a kernel's time, in place of an older one. GS_LEARNED_MAX stay: the oldest of the users who
+ * have most of them go. As _add. */
 int gs_history_db_learn(struct gs_history_db *db, const struct gs_learned_entry *entry,
 			struct gs_error *err);
 
