@@ -33,7 +33,7 @@ struct gs_checkpoint;
 LIST_HEAD(gs_connections, gs_connection);
 TAILQ_HEAD(gs_steps, gs_step);
 
-/* The last GS_FINISHED_MAX (step.h) of the steps that have ended. */
+/* GS_FINISHED_MAX (step.h) of the steps that have ended, the latest last (places.h). */
 struct gs_finished {
 	struct gs_steps list;
 	unsigned n;

@@ -23,6 +23,7 @@
 #include "gpushare/daemon/memory/memory_history.h"
 #include "gpushare/daemon/base/connection.h"
 #include "gpushare/daemon/steps/outlived.h"
+#include "gpushare/daemon/steps/places.h"
 #include "gpushare/daemon/steps/priority.h"
 #include "gpushare/daemon/base/proc.h"
 #include "gpushare/daemon/base/returning.h"
@@ -356,14 +357,9 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 		over_listeners[i](d, s);
 	gs_step_usage_trim(&s->usage, KERNELS_KEPT);
 	TAILQ_REMOVE(&d->steps, s, link);
-	TAILQ_INSERT_TAIL(&d->finished.list, s, link);
-	if (d->finished.n < GS_FINISHED_MAX) {
-		d->finished.n++;
-	} else {
-		s = TAILQ_FIRST(&d->finished.list);
-		TAILQ_REMOVE(&d->finished.list, s, link);
+	s = gs_places_finished(d, s);
+	if (s)
 		forget(s);
-	}
 	gs_memory_step(d);
 	gs_state_save(d);
 }

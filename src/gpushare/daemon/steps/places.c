@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Each user's part of the places for steps; see places.h. */
+#define _GNU_SOURCE
+#include "gpushare/daemon/steps/places.h"
+
+struct kept {
+	uid_t uid;
+	unsigned n;
+	struct gs_step *oldest;
+};
+
+/* The list is in the order in which the steps ended, so the first of equals is the oldest one. */
+static struct gs_step *one_to_forget(const struct gs_daemon *d)
+{
+	struct kept kept[GS_FINISHED_MAX + 1], *most = kept;
+	struct gs_step *s;
+	size_t users = 0;
+
+	TAILQ_FOREACH (s, &d->finished.list, link) {
+		size_t i = 0;
+
+		while (i < users && kept[i].uid != s->info.uid)
+			i++;
+		if (i == users)
+			kept[users++] = (struct kept) { .uid = s->info.uid, .oldest = s };
+		kept[i].n++;
+	}
+	for (size_t i = 1; i < users; i++)
+		if (kept[i].n > most->n)
+			most = &kept[i];
+	return most->oldest;
+}
+
+struct gs_step *gs_places_finished(struct gs_daemon *d, struct gs_step *step)
+{
+	TAILQ_INSERT_TAIL(&d->finished.list, step, link);
+	if (d->finished.n < GS_FINISHED_MAX) {
+		d->finished.n++;
+		return NULL;
+	}
+	step = one_to_forget(d);
+	TAILQ_REMOVE(&d->finished.list, step, link);
+	return step;
+}
