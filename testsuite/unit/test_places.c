@@ -131,6 +131,77 @@ static void as_many_users_as_places(void **state)
 	assert_true(is_kept(d, GS_FINISHED_MAX + 100));
 }
 
+/* The user begins steps until one is refused, or all are begun; how many. */
+static unsigned begin_steps(struct gs_daemon *d, uid_t uid, unsigned n, struct gs_error *err)
+{
+	unsigned begun = 0;
+
+	while (begun < n && gs_places_admit(d, uid, err) == 0) {
+		struct gs_step *s = new_step(uid, 1);
+
+		TAILQ_INSERT_TAIL(&d->steps, s, link);
+		begun++;
+	}
+	return begun;
+}
+
+/* One job's 1,024 steps, by srun --overlap, and others' jobs did not start. */
+static void one_user_leaves_places(void **state)
+{
+	struct gs_daemon *d = *state;
+	struct gs_error err;
+
+	assert_int_equal(begin_steps(d, 1, GS_STEPS_MAX, &err), GS_STEPS_MAX - GS_STEPS_LAST);
+	assert_string_equal(err.text, "uid 1 has 768 steps here, and the last 256 of 1024 places "
+				      "are for users who have fewer");
+	/* Each further one gets half of what is left, and a tenth one still gets a place. */
+	for (unsigned uid = 2, gets = GS_STEPS_LAST / 2; uid <= 10; uid++) {
+		assert_int_equal(begin_steps(d, uid, GS_STEPS_MAX, &err), gets);
+		gets = gets > 1 ? gets / 2 : 1;
+	}
+	assert_int_equal(begin_steps(d, 11, 1, &err), 0);
+	assert_string_equal(err.text, "there are 1024 steps already");
+	assert_int_equal(begin_steps(d, 0, 1, &err), 0);
+}
+
+static void root_may_have_all_that_is_free(void **state)
+{
+	struct gs_daemon *d = *state;
+	struct gs_error err;
+
+	assert_int_equal(begin_steps(d, 1, GS_STEPS_MAX, &err), GS_STEPS_MAX - GS_STEPS_LAST);
+	assert_int_equal(begin_steps(d, 0, GS_STEPS_MAX, &err), GS_STEPS_LAST);
+}
+
+/* A daemon that comes back reads its steps in their order, those that have ended missing. */
+static void what_was_allowed_is_allowed_again(void **state)
+{
+	struct gs_daemon *d = *state;
+	struct gs_steps before;
+	struct gs_step *s;
+	struct gs_error err;
+
+	TAILQ_INIT(&before);
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		uid_t uid = 1 + (uid_t)(rand() % 40) * (uid_t)(rand() % 40) / 100;
+
+		if (rand() % 8 == 0 && (s = TAILQ_FIRST(&d->steps))) {
+			for (int n = rand() % 900; n && TAILQ_NEXT(s, link); n--)
+				s = TAILQ_NEXT(s, link);
+			TAILQ_REMOVE(&d->steps, s, link);
+			free(s);
+		}
+		begin_steps(d, uid, 1, &err);
+	}
+	TAILQ_CONCAT(&before, &d->steps, link);
+	while ((s = TAILQ_FIRST(&before))) {
+		TAILQ_REMOVE(&before, s, link);
+		assert_int_equal(gs_places_admit(d, s->info.uid, &err), 0);
+		TAILQ_INSERT_TAIL(&d->steps, s, link);
+	}
+}
+
 #define PLACES(f) cmocka_unit_test_setup_teardown(f, begin, end)
 
 int main(void)
@@ -139,6 +210,9 @@ int main(void)
 		PLACES(empty_steps_push_out_their_users_own),
 		PLACES(one_users_latest_stay),
 		PLACES(as_many_users_as_places),
+		PLACES(one_user_leaves_places),
+		PLACES(root_may_have_all_that_is_free),
+		PLACES(what_was_allowed_is_allowed_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,7 @@ enum gs_group {
 enum gs_refusal {
 	GS_REFUSED_UNKNOWN_STEP = 1, /* not registered, or not yet: trying again may help */
 	GS_REFUSED_NOT_YOURS,        /* the process is in none of the job's steps */
-	GS_REFUSED_NO_ROOM,          /* shares or memory beyond what is free */
+	GS_REFUSED_NO_ROOM,          /* shares or memory beyond what is free, or too many steps */
 	GS_REFUSED_NOT_ALLOWED,      /* the peer or the configuration does not permit it */
 	GS_REFUSED_BAD_REQUEST,      /* the request contradicts itself or what came before */
 };

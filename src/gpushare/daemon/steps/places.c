@@ -3,6 +3,26 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/places.h"
 
+int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err)
+{
+	unsigned all = 0, own = 0, are_free;
+	const struct gs_step *s;
+
+	TAILQ_FOREACH (s, &d->steps, link) {
+		all++;
+		own += s->info.uid == uid;
+	}
+	if (all >= GS_STEPS_MAX)
+		return gs_fail(err, "there are %u steps already", all);
+	are_free = GS_STEPS_MAX - all;
+	if (uid != 0 && are_free <= GS_STEPS_LAST && own >= are_free)
+		return gs_fail(err,
+			       "uid %u has %u steps here, and the last %u of %u places are for "
+			       "users who have fewer",
+			       (unsigned)uid, own, are_free, GS_STEPS_MAX);
+	return 0;
+}
+
 struct kept {
 	uid_t uid;
 	unsigned n;

@@ -6,7 +6,16 @@
 #ifndef GPUSHARE_DAEMON_STEPS_PLACES_H
 #define GPUSHARE_DAEMON_STEPS_PLACES_H
 
+#include "common/error.h"
 #include "gpushare/daemon/base/step.h"
+
+/*
+ * May the user have one more step at a time? 0; -1 with the reason. There are GS_STEPS_MAX places;
+ * the last GS_STEPS_LAST of them are for root and for users who have fewer steps than places are
+ * free. What was once allowed is allowed again when the same steps come back in their order.
+ */
+int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err);
+#define GS_STEPS_LAST (GS_STEPS_MAX / 4)
 
 /*
  * The step, which is no longer in d->steps, is the latest one that has ended; its figures stay in

@@ -178,9 +178,6 @@ static void alloc_put(struct gs_daemon *d, struct gs_alloc *a)
 static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		      struct gs_device **device, struct gs_error *err)
 {
-	const struct gs_step *s;
-	unsigned n = 0;
-
 	*device = gs_device_find(d, info->gpu);
 	if (!*device)
 		return gs_fail(err, "there is no GPU %u here", info->gpu);
@@ -191,11 +188,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "a step needs a step id of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
-	TAILQ_FOREACH (s, &d->steps, link)
-		n++;
-	if (n >= GS_STEPS_MAX)
-		return gs_fail(err, "there are %u steps already", n);
-	return 0;
+	return gs_places_admit(d, info->uid, err);
 }
 
 /* Looked up once per step, since a directory service may be slow. */

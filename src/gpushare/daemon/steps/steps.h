@@ -12,8 +12,9 @@
 #include "gpushare/daemon/base/state.h"
 #include "gpushare/daemon/base/step.h"
 
-/* Registers a step. NULL with the reason: it is registered already, there is no such GPU, or its
- * shares or memory exceed what is free. The daemon owns the step. Does not save the state. */
+/* Registers a step. NULL with the reason: it is registered already, there is no such GPU, its
+ * shares or memory exceed what is free, or its user has too many (places.h). The daemon owns the
+ * step. Does not save the state. */
 struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
 			    struct gs_error *err);
 
