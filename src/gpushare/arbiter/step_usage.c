@@ -202,7 +202,7 @@ static int more_launches(const void *a, const void *b)
 
 void gs_step_usage_trim(struct gs_step_usage *t, uint32_t most)
 {
-	struct gs_step_usage_kernel *smaller;
+	struct gs_step_usage_kernel *kept;
 
 	if (t->nkernel <= most)
 		return;
@@ -210,9 +210,13 @@ void gs_step_usage_trim(struct gs_step_usage *t, uint32_t most)
 	for (uint32_t i = most; i < t->nkernel; i++)
 		free(t->kernel[i].sample_us);
 	t->nkernel = most;
-	smaller = realloc(t->kernel, most * sizeof(*smaller));
-	if (smaller)
-		t->kernel = smaller;
+	/* In place, each trimmed list would leave a gap that is too small for the next long one. */
+	kept = malloc(most * sizeof(*kept));
+	if (!kept)
+		return;
+	memcpy(kept, t->kernel, most * sizeof(*kept));
+	free(t->kernel);
+	t->kernel = kept;
 }
 
 static uint32_t *copy_samples(const uint32_t *sample_us)

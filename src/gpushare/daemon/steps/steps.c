@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static gs_alloc_listener *alloc_listeners[LISTENERS_MAX];
 
 /* How many kernels of a step that has ended are kept. */
 #define KERNELS_KEPT 64
+#define LONG_LIST 1024 /* kernels: some hundred KiB */
 
 void gs_steps_on_over(gs_step_listener *listener)
 {
@@ -313,6 +315,20 @@ static int close_one_client(struct gs_daemon *d, const struct gs_step *s)
 	return 0;
 }
 
+/* Many long lists at a time would leave the daemon as large as it was with all of them. */
+static void trim(struct gs_step_usage *usage)
+{
+	int was_long = usage->nkernel > LONG_LIST;
+
+	gs_step_usage_trim(usage, KERNELS_KEPT);
+#ifdef __GLIBC__
+	if (was_long)
+		malloc_trim(0);
+#else
+	(void)was_long;
+#endif
+}
+
 void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 {
 	struct gs_connection *conn;
@@ -348,7 +364,7 @@ void gs_step_over(struct gs_daemon *d, struct gs_step *s, const char *why)
 	gs_peaks_note(d->peaks, s->user, s->info.program, s->peak);
 	for (size_t i = 0; over_listeners[i]; i++)
 		over_listeners[i](d, s);
-	gs_step_usage_trim(&s->usage, KERNELS_KEPT);
+	trim(&s->usage);
 	TAILQ_REMOVE(&d->steps, s, link);
 	s = gs_places_finished(d, s);
 	if (s)
