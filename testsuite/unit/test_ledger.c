@@ -90,9 +90,12 @@ static void an_adopted_client_may_be_above_it(void **state)
 	gs_ledger_free(l, 1, 1, 3 * MIB);
 	assert_int_equal(gs_ledger_alloc(l, 1, 1, MIB), 1);
 	assert_int_equal(gs_ledger_alloc(l, 1, 1, 1), 0);
-	/* What it says of itself is bounded by the GPU. */
+	/* What all say of themselves is bounded by the GPU. */
 	assert_int_equal(gs_ledger_adopt(l, 1, 2, UINT64_MAX), 0);
-	assert_int_equal(gs_ledger_used(l, 1), 1010 * MIB);
+	assert_int_equal(gs_ledger_adopt(l, 1, 3, UINT64_MAX), 0);
+	assert_int_equal(gs_ledger_used(l, 1), 1000 * MIB);
+	assert_int_equal(gs_ledger_peak(l, 1), 1000 * MIB);
+	gs_ledger_client_gone(l, 1, 3);
 	gs_ledger_client_gone(l, 1, 2);
 	assert_int_equal(gs_ledger_used(l, 1), 10 * MIB);
 }

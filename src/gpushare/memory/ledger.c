@@ -237,9 +237,9 @@ int gs_ledger_adopt(struct gs_ledger *ledger, uint64_t id, uint64_t client, uint
 
 	if (!c)
 		return -1;
-	/* A client may report anything, but it cannot hold more than the GPU has. */
-	if (bytes > ledger->capacity - c->held)
-		bytes = ledger->capacity - c->held;
+	/* Clients may report anything, but together they cannot hold more than the GPU has. */
+	if (bytes > ledger->capacity - step->used)
+		bytes = ledger->capacity - step->used;
 	take(step, c, bytes);
 	return 0;
 }

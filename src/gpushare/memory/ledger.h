@@ -43,8 +43,8 @@ void gs_ledger_note_peak(struct gs_ledger *ledger, uint64_t step, uint64_t bytes
 uint64_t gs_ledger_held(const struct gs_ledger *ledger, uint64_t step, uint64_t client);
 /* The client is gone: all that it held returns to the step. */
 void gs_ledger_client_gone(struct gs_ledger *ledger, uint64_t step, uint64_t client);
-/* An adopted client holds this much already, which is granted even beyond the reservation, but not
- * beyond the capacity. Returns 0; -1: unknown step or no memory. */
+/* An adopted client holds this much already, which is granted even beyond the reservation, but the
+ * step's clients together not beyond the capacity. Returns 0; -1: unknown step or no memory. */
 int gs_ledger_adopt(struct gs_ledger *ledger, uint64_t step, uint64_t client, uint64_t bytes);
 
 /* Bytes; 0 for an unknown step. */
