@@ -280,6 +280,28 @@ static void test_json_has_the_columns(void **unused)
 	free(text);
 }
 
+/* 300 clients that lied about their copies made a step's negative. */
+static void test_no_count_is_negative(void **unused)
+{
+	struct gs_report_row row = row_of(12, "0");
+	struct gs_step_usage t = { .launches = UINT64_MAX,
+				   .copied = { [GS_COPY_TO_DEVICE] = { .copies = UINT64_MAX - 1 },
+					       [GS_COPY_TO_HOST] = { .copies = 7 } } };
+	char *text;
+	json_t *all, *first;
+
+	(void)unused;
+	gs_report_fill(&row, &t, 0, 0);
+	assert_true(row.copies == UINT64_MAX);
+	text = gs_report_steps(&row, 1);
+	all = json_loads(text, 0, NULL);
+	free(text);
+	first = json_array_get(all, 0);
+	assert_true(json_integer_value(json_object_get(first, "copies")) == INT64_MAX);
+	assert_true(json_integer_value(json_object_get(first, "kernels")) == INT64_MAX);
+	json_decref(all);
+}
+
 static void test_punctual(void **unused)
 {
 	const struct gs_period period = { .every_ns = 20000000, .deadline_ns = 5000000 },
@@ -493,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_comment_of_several_nodes),
 		cmocka_unit_test(test_reports_of_jobs_that_are_over),
 		cmocka_unit_test(test_json_has_the_columns),
+		cmocka_unit_test(test_no_count_is_negative),
 		cmocka_unit_test(test_punctual),
 		cmocka_unit_test(test_kernels_say_why),
 		cmocka_unit_test(test_kernels_say_what_their_variants_are),

@@ -44,6 +44,12 @@ const char *gs_report_made_of(uint32_t made_of)
 	return made_of < GS_MADE_OF_COUNT ? names[made_of] : "?";
 }
 
+/* What clients say may be any number: a sum does not begin at 0 again. */
+static uint64_t sum_of(uint64_t a, uint64_t b)
+{
+	return b < UINT64_MAX - a ? a + b : UINT64_MAX;
+}
+
 static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
 {
 	row->h2d_mb = (double)of[GS_COPY_TO_DEVICE].bytes / MIB;
@@ -52,7 +58,7 @@ static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
 	row->copies = 0;
 	row->copying_ms = row->copy_waited_ms = 0;
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
-		row->copies += of[way].copies;
+		row->copies = sum_of(row->copies, of[way].copies);
 		row->copying_ms += (double)of[way].host_ns / 1e6;
 		row->copy_waited_ms += (double)of[way].waited_ns / 1e6;
 	}
@@ -121,6 +127,11 @@ json_t *gs_report_json_number(double v)
 	if (!isfinite(v))
 		return json_null();
 	return json_real(round(v * 1000) / 1000);
+}
+
+json_t *gs_report_json_count(int is_positive, uint64_t value)
+{
+	return json_integer(is_positive && value > INT64_MAX ? INT64_MAX : (json_int_t)value);
 }
 
 json_t *gs_report_json_text(const char *s)

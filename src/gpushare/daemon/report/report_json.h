@@ -11,6 +11,10 @@
 /* Three decimals: microseconds of a millisecond.  Null for what is no number. */
 json_t *gs_report_json_number(double value);
 
+/* A count, which may be of any integer type: is it above 0, and its value. Beyond what JSON's
+ * integers hold (jansson's have a sign) it is their largest. */
+json_t *gs_report_json_count(int is_positive, uint64_t value);
+
 /* A user's text may be any bytes; JSON is UTF-8. */
 json_t *gs_report_json_text(const char *text);
 
@@ -19,7 +23,7 @@ json_t *gs_report_json_text(const char *text);
 #define JSON_NAME(v) (*(v) ? gs_report_json_text(v) : json_null())
 #define JSON_KERNEL(v) gs_report_json_text(v)
 #define JSON_REASON(v) gs_report_json_text(gs_report_reason(v))
-#define JSON_COUNT(v) json_integer((json_int_t)(v))
+#define JSON_COUNT(v) gs_report_json_count((v) > 0, (uint64_t)(v))
 #define JSON_OPTIONAL(v) ((v) < 0 ? json_null() : json_integer((json_int_t)(v)))
 #define JSON_JOB(v) JSON_COUNT(v)
 #define JSON_OPTIONAL_JOB(v) JSON_OPTIONAL(v)
