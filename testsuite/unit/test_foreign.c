@@ -27,13 +27,16 @@
 
 #define FEW 64
 #define CLOSING 16 /* processes that close at a time */
+#define HELD 4     /* a user's processes that look and do not end */
+#define SOMEBODY 1001
+#define OTHER 1002
 
 /* What waiting for the process that looks at it was counted as, besides. */
 static uint64_t counted_for(int sock)
 {
 	uint64_t counted = gs_user_clock_ns(), own = gs_thread_clock_ns();
 
-	assert_false(gs_foreign_is_page(sock));
+	assert_false(gs_foreign_is_page(sock, SOMEBODY));
 	counted = gs_user_clock_ns() - counted;
 	own = gs_thread_clock_ns() - own;
 	return counted > own ? counted - own : 0;
@@ -172,7 +175,7 @@ static void test_who_holds_up_closing_holds_up_nobody_who_brings_a_page(void **u
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
 	gs_msg_init(&msg, GS_MSG_HELLO, 1);
 	assert_int_equal(gs_msg_send(ends[0], &msg, file), 0);
-	assert_true(gs_foreign_is_page(ends[1]));
+	assert_true(gs_foreign_is_page(ends[1], SOMEBODY));
 	gs_page_unmap(page);
 	close(file);
 	close(ends[0]);
@@ -195,9 +198,9 @@ static void on_alarm(int number)
 	(void)number;
 }
 
-/* Looks at a page, for which the process that looks takes so long, while a signal comes every
- * millisecond. */
-static int is_page_in(useconds_t us)
+/* Looks at a page of that user, for which the process that looks takes so long, while a signal
+ * comes every millisecond. */
+static int is_page_in(uid_t user, useconds_t us)
 {
 	const struct sigaction caught = { .sa_handler = on_alarm },
 			       ignored = { .sa_handler = SIG_IGN };
@@ -211,7 +214,7 @@ static int is_page_in(useconds_t us)
 	assert_int_equal(sigaction(SIGALRM, &caught, NULL), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
 	child_us = us;
-	is = gs_foreign_is_page(sock);
+	is = gs_foreign_is_page(sock, user);
 	child_us = 0;
 	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
 	assert_int_equal(sigaction(SIGALRM, &ignored, NULL), 0);
@@ -227,8 +230,29 @@ static void test_signals_change_nothing_of_the_verdict(void **unused)
 {
 	(void)unused;
 	assert_int_equal(pthread_atfork(NULL, NULL, child_is_slow), 0);
-	assert_true(is_page_in(50000));
-	assert_false(is_page_in(3000000));
+	assert_true(is_page_in(SOMEBODY, 50000));
+	assert_false(is_page_in(SOMEBODY, 3000000));
+}
+
+/* Here they have not looked yet; with a file of a stopped FUSE file system they would not end. */
+static void test_who_holds_up_looking_holds_up_itself_alone(void **unused)
+{
+	uint64_t begun;
+
+	(void)unused;
+	for (int i = 0; i < HELD; i++)
+		assert_false(is_page_in(OTHER, 1500000 + (HELD - i) * 1000000));
+	begun = gs_clock_ns();
+	assert_false(is_page_in(OTHER, 0));
+	assert_true(gs_clock_ns() - begun < GS_NS_PER_S);
+	assert_true(is_page_in(SOMEBODY, 0));
+	/* Whoever brings pages has no process that is held, however many there are. */
+	for (int i = 0; i < 2 * HELD; i++)
+		assert_true(is_page_in(SOMEBODY, 0));
+	while (!is_page_in(OTHER, 0)) {
+		assert_true(gs_clock_ns() - begun < 20 * GS_NS_PER_S);
+		usleep(50000);
+	}
 }
 
 int main(void)
@@ -237,6 +261,7 @@ int main(void)
 		cmocka_unit_test(test_looking_at_a_page_is_counted),
 		cmocka_unit_test(test_what_is_not_there_is_not_taken_for_harmless),
 		cmocka_unit_test(test_signals_change_nothing_of_the_verdict),
+		cmocka_unit_test(test_who_holds_up_looking_holds_up_itself_alone),
 		cmocka_unit_test(test_connections_are_closed_where_no_descriptor_is_left),
 		cmocka_unit_test(test_who_holds_up_closing_holds_up_nobody_who_brings_a_page),
 	};

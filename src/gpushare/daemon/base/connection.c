@@ -109,7 +109,8 @@ static int receive(struct gs_connection *conn, struct gs_msg *msg, int *fd, stru
 		return -1; /* what has come since has not been looked at */
 	if (!comes)
 		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, NULL, err);
-	if (header.type == GS_MSG_HELLO && gs_foreign_is_page(conn->fd))
+	if (header.type == GS_MSG_HELLO &&
+	    gs_foreign_is_page(conn->fd, gs_connection_who_pays(conn)))
 		return gs_msg_recv(conn->fd, msg, GS_TO_DAEMON, fd, err);
 	gs_connection_refuse(conn, header.tag, GS_REFUSED_BAD_REQUEST,
 			     "%s with a descriptor that is no sealed page",

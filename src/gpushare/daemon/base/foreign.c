@@ -24,8 +24,10 @@
 #define BATCH 64
 /* Processes that end at once, but for those that close what a user's FUSE file system holds. */
 #define CLOSING_MAX 16
-/* And those that look: the descriptor stays in the queue, so nothing holds them. */
-#define CHILDREN_MAX (CLOSING_MAX + 4)
+/* Processes that look have a copy of the descriptor, and the kernel asks its file system when they
+ * end: they are held for as long as that does not answer. A user has so many that are held. */
+#define INSPECTING_MAX 256
+#define HELD_PER_USER 4
 /* How long the kernel may take to answer what does not wait for anybody. */
 #define VERDICT_MS 1000
 /* What the wait for a verdict counts at most: longer takes a busy node, and the programs of a user
@@ -37,7 +39,11 @@ static struct {
 	size_t n, room;
 } waiting;
 
-static pid_t children[CHILDREN_MAX]; /* 0: none */
+struct child {
+	pid_t pid;  /* 0: none */
+	uid_t user; /* of one that looks: whom it counts to while it has not ended; 0: nobody */
+};
+static struct child closing[CLOSING_MAX], inspecting[INSPECTING_MAX];
 
 /* To close a connection takes two for a moment. */
 #define SPARES 2
@@ -83,16 +89,20 @@ int gs_foreign_comes(int sock, struct gs_msg_header *header)
 	return n < 0 ? -1 : (mh.msg_flags & MSG_CTRUNC) != 0;
 }
 
-/* A place for a child among the first `most`, those that have ended aside; NULL: all are taken. */
-static pid_t *place(size_t most)
+/* A free one of n places, those aside whose process has ended; NULL: all are taken. *held: how many
+ * are the user's. */
+static struct child *place(struct child *all, size_t n, uid_t user, unsigned *held)
 {
-	pid_t *free_one = NULL;
+	struct child *free_one = NULL;
 
-	for (size_t i = 0; i < CHILDREN_MAX; i++) {
-		if (children[i] && waitpid(children[i], NULL, WNOHANG) != 0)
-			children[i] = 0;
-		if (!children[i] && i < most)
-			free_one = &children[i];
+	*held = 0;
+	for (struct child *c = all; c < all + n; c++) {
+		if (c->pid && waitpid(c->pid, NULL, WNOHANG) != 0)
+			c->pid = 0;
+		if (!c->pid)
+			free_one = c;
+		else
+			*held += c->user == user;
 	}
 	return free_one;
 }
@@ -141,13 +151,12 @@ static char is_one_page(int sock)
 
 /* ---- in the daemon */
 
-/* Fork a child in a place of the list, with a pipe's end: 1 in the child. */
-static int begin_child(int ends[2], size_t most)
+/* Forks a child, with a pipe's end, that has the place from then on: 1 in the child. */
+static int begin_child(struct child *at, uid_t user, int ends[2])
 {
-	pid_t *at = place(most);
 	pid_t pid;
 
-	if (!at || make_pipe(ends) < 0)
+	if (make_pipe(ends) < 0)
 		return -1;
 	pid = fork();
 	if (pid == 0)
@@ -158,7 +167,7 @@ static int begin_child(int ends[2], size_t most)
 		gs_foreign_keep_spares();
 		return -1;
 	}
-	*at = pid;
+	*at = (struct child) { pid, user };
 	return 0;
 }
 
@@ -184,21 +193,40 @@ static char verdict_from(int from)
 	return n == 1 ? verdict : 0;
 }
 
-int gs_foreign_is_page(int sock)
+/* Forks the process that looks. Returns its place, or NULL. In the child it does not return. */
+static struct child *begin_inspection(int sock, uid_t user, int ends[2])
 {
-	char verdict = 0;
-	uint64_t begun, took;
-	int ends[2], rc = begin_child(ends, CHILDREN_MAX);
+	unsigned held;
+	struct child *at = place(inspecting, INSPECTING_MAX, user, &held);
+	int rc;
 
+	if (!at || (user && held >= HELD_PER_USER))
+		return NULL;
+	rc = begin_child(at, user, ends);
 	if (rc == 1) {
 		int kept[2] = { sock < ends[1] ? sock : ends[1], sock < ends[1] ? ends[1] : sock };
+		char verdict;
 
 		keep_only(kept, 2);
 		verdict = is_one_page(sock);
 		_exit(write(ends[1], &verdict, 1) == 1 ? 0 : 1);
 	}
-	if (rc < 0) {
-		gs_complain("cannot look at the page that a client brings");
+	return rc < 0 ? NULL : at;
+}
+
+int gs_foreign_is_page(int sock, uid_t user)
+{
+	uint64_t begun, took;
+	char verdict;
+	int ends[2];
+	struct child *at = begin_inspection(sock, user, ends);
+
+	if (!at) {
+		gs_complain(
+			"cannot look at the page that a client brings%s",
+			user ? ": what its user's programs passed before holds up the processes "
+			       "that looked at it" :
+			       "");
 		return 0;
 	}
 	close(ends[1]);
@@ -206,6 +234,9 @@ int gs_foreign_is_page(int sock)
 	verdict = verdict_from(ends[0]);
 	took = gs_clock_ns() - begun;
 	close(ends[0]);
+	/* Nothing holds one that has seen a page, and many of a user's programs may come back. */
+	if (verdict)
+		at->user = 0;
 	gs_foreign_keep_spares();
 	gs_user_waited(took < VERDICT_COUNTS_NS ? took : VERDICT_COUNTS_NS);
 	return verdict;
@@ -277,13 +308,17 @@ static void until_alone(int ends[2])
 
 void gs_foreign_sweep(void)
 {
+	struct child *at;
+	unsigned held;
 	int ends[2], rc;
 
-	place(0); /* those that have ended are to be gone */
+	/* those that have ended are to be gone */
+	place(inspecting, INSPECTING_MAX, 0, &held);
+	at = place(closing, CLOSING_MAX, 0, &held);
 	if (!waiting.n)
 		return;
 	qsort(waiting.fd, waiting.n, sizeof(*waiting.fd), ascending);
-	rc = begin_child(ends, CLOSING_MAX);
+	rc = at ? begin_child(at, 0, ends) : -1;
 	if (rc == 1)
 		until_alone(ends);
 	if (rc < 0) {

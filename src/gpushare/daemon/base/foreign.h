@@ -13,6 +13,8 @@
 #ifndef GPUSHARE_DAEMON_BASE_FOREIGN_H
 #define GPUSHARE_DAEMON_BASE_FOREIGN_H
 
+#include <sys/types.h>
+
 #include "gpushare/proto/msg.h"
 
 /*
@@ -25,9 +27,11 @@ int gs_foreign_comes(int sock, struct gs_msg_header *header);
 /*
  * 1 if what comes along with the next message is a memfd that is sealed as a
  * page is, and nothing else; a process of its own looks.  The message stays
- * where it is.
+ * where it is.  user: who pays for the connection (connection.h).  A file that does not let its
+ * last holder go, as one of a FUSE file system may, holds up the process that has looked at it.  A
+ * user whose files hold up four of them brings no page, and 0 is returned at once, until one ends.
  */
-int gs_foreign_is_page(int sock);
+int gs_foreign_is_page(int sock, uid_t user);
 
 /*
  * Close a socket that users write to, or one that listens for them.  Its other end sees that at
