@@ -91,6 +91,57 @@ static void test_who_has_no_step_waits_for_all_others_without(void **state)
 	waits_who_asks(*state, READS, "users who have no step here ask for more than a fifth", "");
 }
 
+#define MANY 30
+
+/* A user number of its own, with a step, asks what takes long until somebody ends it. */
+static pid_t fork_one_of_many(const struct live *l, unsigned i, uint32_t job)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid != 0)
+		return pid;
+	if (setuid(LIVE_MANY_FIRST + i) < 0)
+		_exit(1);
+	live_local(l, 1, UINT64_C(1) << 20, "low", &(uint32_t) { 0 });
+	for (;;)
+		free(live_query(l, GS_QUERY_KERNELS, job));
+}
+
+/* However many users have a step and ask without end: root, who registers steps, is answered. */
+static void test_many_users_leave_the_loop_to_root(void **state)
+{
+	struct live *l = *state;
+	uint64_t spent, begun, answered = 0;
+	pid_t pid[MANY];
+	uint32_t job;
+
+	if (geteuid() != 0)
+		skip();
+	live_announce(l, &job);
+	for (unsigned i = 0; i < MANY; i++)
+		pid[i] = fork_one_of_many(l, i, job);
+	sleep(2);
+	spent = loop_ns(l);
+	begun = gs_clock_ns();
+	for (int i = 0; i < 20; i++) {
+		uint64_t asked = gs_clock_ns();
+
+		live_serves(l);
+		answered += gs_clock_ns() - asked;
+		usleep(100000);
+	}
+	spent = loop_ns(l) - spent;
+	begun = gs_clock_ns() - begun;
+	for (unsigned i = 0; i < MANY; i++) {
+		kill(pid[i], SIGKILL);
+		assert_true(live_has_failed(pid[i]));
+	}
+	/* One answer to each of them takes a second. */
+	assert_true(answered / 20 < 400 * GS_NS_PER_MS);
+	assert_in_range(spent, 0, begun / 10 * 9);
+}
+
 /* Programs that come and go are not to fill the disk. */
 static void test_the_log_grows_by_so_much(void **state)
 {
@@ -283,6 +334,7 @@ int main(void)
 		LIVE(test_who_asks_without_end_waits),
 		LIVE(test_who_asks_and_never_reads_waits),
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
+		LIVE(test_many_users_leave_the_loop_to_root),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
 		LIVE(test_who_rings_without_end_waits),

@@ -256,19 +256,6 @@ static void on_signal(evutil_socket_t sig, short what, void *arg)
 		d->loop->stop_ns = gs_clock_ns();
 }
 
-static struct event_base *precise_base(void)
-{
-	struct event_config *config = event_config_new();
-	struct event_base *base = NULL;
-
-	/* Timers here may be shorter than a millisecond, which plain epoll_wait cannot do. */
-	if (config && event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER) == 0)
-		base = event_base_new_with_config(config);
-	if (config)
-		event_config_free(config);
-	return base;
-}
-
 static void be_prompt(const struct gs_config *config)
 {
 	enum gs_prompt prompt = gs_be_prompt(config->real_time);
@@ -300,7 +287,7 @@ int gs_loop_init(struct gs_daemon *d, const char *config_path, struct gs_error *
 	d->loop->news_fd = -1;
 	signal(SIGPIPE, SIG_IGN);
 	be_prompt(d->config);
-	d->base = precise_base();
+	d->base = gs_event_base_new();
 	if (!d->base)
 		return gs_fail(err, "libevent has no event base for this system");
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {

@@ -27,6 +27,9 @@
 /* How many messages are read from a connection whose process has ended. */
 #define LAST_MESSAGES 512
 
+/* And for how long, but for the last of them. */
+#define STEP_NS (5 * GS_NS_PER_MS)
+
 #define LISTENERS_MAX 8
 
 static gs_handler *const *handlers;
@@ -175,6 +178,17 @@ static int handle_one(struct gs_connection *conn, int has_ended)
 
 static struct event *later; /* when those that wait are read again; NULL: none ever waited */
 
+/* Users that have had much of the loop's time go last. Not while its events are due. */
+static void rank(struct gs_connection *conn, uid_t pays)
+{
+	int rank = pays == 0                    ? GS_EVENT_ROOT :
+		   gs_user_has_had_little(pays) ? GS_EVENT_USER :
+						  GS_EVENT_HEAVY;
+
+	event_priority_set(conn->readable, rank);
+	event_priority_set(conn->writable, rank);
+}
+
 static void read_later(struct gs_connection *conn)
 {
 	static const struct timeval pause = { 0, 20000 };
@@ -188,14 +202,16 @@ static void on_later(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_daemon *d = arg;
 	struct gs_connection *conn;
+	uid_t pays;
 
 	(void)fd;
 	(void)what;
 	LIST_FOREACH (conn, &d->conns, link) {
 		if (event_pending(conn->readable, EV_READ, NULL) || gs_connection_is_parked(conn))
 			continue;
-		if (gs_user_is_over(gs_connection_who_pays(conn)) ||
-		    event_add(conn->readable, NULL) < 0)
+		pays = gs_connection_who_pays(conn);
+		rank(conn, pays);
+		if (gs_user_is_over(pays, conn->uid) || event_add(conn->readable, NULL) < 0)
 			read_later(conn);
 	}
 }
@@ -210,16 +226,16 @@ void gs_connections_fini(void)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = gs_connection_who_pays(conn);
-	uint64_t begun = gs_user_clock_ns();
+	uid_t uid = conn->uid, pays = gs_connection_who_pays(conn);
+	uint64_t begun = gs_user_clock_ns(), until = begun + STEP_NS;
 
 	(void)fd;
 	(void)what;
-	for (int i = 0; i < MESSAGES_PER_STEP; i++) {
+	for (int i = 0; i < MESSAGES_PER_STEP && begun < until; i++) {
 		uint64_t now;
 		int rc;
 
-		if (gs_user_is_over(uid)) {
+		if (gs_user_is_over(pays, uid)) {
 			read_later(conn);
 			return;
 		}
@@ -227,11 +243,14 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 		if (rc == -1)
 			gs_connection_close(conn);
 		now = gs_user_clock_ns();
-		gs_user_spent(uid, now - begun);
+		gs_user_spent(pays, uid, now - begun);
 		begun = now;
-		if (rc)
+		if (rc == -1 || rc == CLOSED)
 			return;
+		if (rc)
+			break;
 	}
+	rank(conn, pays);
 }
 
 struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, pid_t pid)
@@ -258,6 +277,7 @@ struct gs_connection *gs_connection_new(struct gs_daemon *d, int fd, uid_t uid, 
 	if (!later)
 		goto fail;
 	LIST_INSERT_HEAD(&d->conns, conn, link);
+	rank(conn, gs_connection_who_pays(conn));
 	return conn;
 fail:
 	if (conn) {
@@ -274,7 +294,7 @@ fail:
 static void on_ended(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
-	uid_t uid = gs_connection_who_pays(conn);
+	uid_t uid = conn->uid, pays = gs_connection_who_pays(conn);
 	uint64_t begun = gs_user_clock_ns();
 	int rc = 0;
 
@@ -285,13 +305,13 @@ static void on_ended(evutil_socket_t fd, short what, void *arg)
 	 * client are dropped: it has no client in the arbiter that they could be for, and each
 	 * would be logged as sent before HELLO. */
 	for (int i = 0; i < LAST_MESSAGES && rc == 0 && !gs_connection_is_parked(conn) &&
-			!gs_user_is_over(uid);
+			!gs_user_is_over(pays, uid);
 	     i++) {
 		uint64_t now;
 
 		rc = handle_one(conn, 1);
 		now = gs_user_clock_ns();
-		gs_user_spent(uid, now - begun);
+		gs_user_spent(pays, uid, now - begun);
 		begun = now;
 	}
 	if (rc != CLOSED)
@@ -310,6 +330,8 @@ void gs_connection_watch_process(struct gs_connection *conn)
 		return;
 	}
 	conn->ended = gs_event_new(conn->d->base, fd, EV_READ, on_ended, conn);
+	if (conn->ended)
+		event_priority_set(conn->ended, GS_EVENT_USER);
 	if (!conn->ended || event_add(conn->ended, NULL) < 0) {
 		if (conn->ended)
 			gs_event_free(conn->ended);

@@ -63,6 +63,8 @@ static int continue_text(struct gs_connection *conn)
 void gs_connection_on_writable(evutil_socket_t fd, short what, void *arg)
 {
 	struct gs_connection *conn = arg;
+	uid_t uid = conn->uid, pays = gs_connection_who_pays(conn);
+	uint64_t begun = gs_user_clock_ns();
 	size_t before = conn->text->sent;
 
 	(void)fd;
@@ -72,6 +74,7 @@ void gs_connection_on_writable(evutil_socket_t fd, short what, void *arg)
 		gs_complain("%s: does not read its answers: closed", conn->who);
 		gs_connection_close(conn);
 	}
+	gs_user_spent(pays, uid, gs_user_clock_ns() - begun);
 }
 
 /* Who asks on many connections and reads slowly must not fill the daemon's memory. */

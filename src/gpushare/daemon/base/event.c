@@ -33,6 +33,25 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
 	gs_unlock();
 }
 
+struct event_base *gs_event_base_new(void)
+{
+	static const struct timeval round = { 0, GS_EVENT_ROUND_US };
+	struct event_config *config = event_config_new();
+	struct event_base *base = NULL;
+
+	/* Plain epoll_wait cannot wait for less than a millisecond. */
+	if (config && event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER) == 0 &&
+	    event_config_set_max_dispatch_interval(config, &round, -1, GS_EVENT_USUAL) == 0)
+		base = event_base_new_with_config(config);
+	if (config)
+		event_config_free(config);
+	if (base && event_base_priority_init(base, GS_EVENT_RANKS) < 0) {
+		event_base_free(base);
+		return NULL;
+	}
+	return base;
+}
+
 struct event *gs_event_new(struct event_base *base, evutil_socket_t fd, short what,
 			   event_callback_fn callback, void *arg)
 {
@@ -43,7 +62,9 @@ struct event *gs_event_new(struct event_base *base, evutil_socket_t fd, short wh
 		return NULL;
 	*locked = (struct locked) { callback, arg };
 	event = event_new(base, fd, what, on_event, locked);
-	if (!event)
+	if (event)
+		event_priority_set(event, GS_EVENT_USUAL); /* in a loop that has ranks */
+	else
 		free(locked);
 	return event;
 }

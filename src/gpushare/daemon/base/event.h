@@ -15,8 +15,23 @@
 void gs_lock(void);
 void gs_unlock(void);
 
-/* As event_new(), but the callback runs with the lock held. The caller frees it by gs_event_free().
- * NULL: no memory. */
+/* What goes first (event_priority_set()). After GS_EVENT_ROUND_US, and the callback that is under
+ * way then, the loop looks again at what goes before. */
+enum gs_event_rank {
+	GS_EVENT_ROOT,  /* connecting, and root's connections: slurmstepd waits for its steps */
+	GS_EVENT_USUAL, /* what is given no other rank */
+	GS_EVENT_USER,  /* other users' connections */
+	GS_EVENT_HEAVY, /* those of users that have had much of the loop's time */
+	GS_EVENT_RANKS
+};
+#define GS_EVENT_ROUND_US 5000
+
+/* A loop with these ranks, whose timers may be shorter than a millisecond. The caller frees it by
+ * event_base_free(). NULL: no memory, or this system has no such loop. */
+struct event_base *gs_event_base_new(void);
+
+/* As event_new(), but the callback runs with the lock held, and the rank is the usual one. The
+ * caller frees it by gs_event_free(). NULL: no memory. */
 struct event *gs_event_new(struct event_base *base, evutil_socket_t fd, short what,
 			   event_callback_fn callback, void *arg);
 

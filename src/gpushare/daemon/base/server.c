@@ -250,17 +250,29 @@ static void on_accept(evutil_socket_t sock, short what, void *arg)
 		gs_complain("cannot accept: %s", strerror(errno));
 }
 
+/* An event that accepts; NULL: no memory. root's connections go first, so accepting does. */
+static struct event *accept_at(struct gs_daemon *d, int sock)
+{
+	struct event *e = gs_event_new(d->base, sock, EV_READ | EV_PERSIST, on_accept, d);
+
+	if (!e)
+		return NULL;
+	event_priority_set(e, GS_EVENT_ROOT);
+	if (event_add(e, NULL) == 0)
+		return e;
+	gs_event_free(e);
+	return NULL;
+}
+
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 {
-	d->server->accept =
-		gs_event_new(d->base, d->server->listen_fd, EV_READ | EV_PERSIST, on_accept, d);
-	if (!d->server->accept || event_add(d->server->accept, NULL) < 0)
+	d->server->accept = accept_at(d, d->server->listen_fd);
+	if (!d->server->accept)
 		return gs_fail(err, "cannot watch the socket");
 	if (d->server->abstract_fd < 0)
 		return 0;
-	d->server->accept_abstract =
-		gs_event_new(d->base, d->server->abstract_fd, EV_READ | EV_PERSIST, on_accept, d);
-	if (!d->server->accept_abstract || event_add(d->server->accept_abstract, NULL) < 0)
+	d->server->accept_abstract = accept_at(d, d->server->abstract_fd);
+	if (!d->server->accept_abstract)
 		return gs_fail(err, "cannot watch the abstract socket");
 	return 0;
 }

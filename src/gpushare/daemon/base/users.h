@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What each user may ask of the daemon: no more than a part of its time, and
- * of its log.  root is not counted.  The 64 users that asked last are known.
+ * of its log.  root is not counted.  The 1,088 users that asked last are known.
  */
 #ifndef GPUSHARE_DAEMON_BASE_USERS_H
 #define GPUSHARE_DAEMON_BASE_USERS_H
@@ -17,10 +17,12 @@ struct gs_daemon;
 int gs_user_has_step(const struct gs_daemon *d, uid_t uid);
 
 /*
- * Charges the user for so much of the event loop's time, ns. When a user exceeds its part, the log
- * says so at once, and then once a minute for as long as that goes on.
+ * Charges the user for so much of the event loop's time, ns. pays: gs_connection_who_pays(). uid:
+ * the connection's own user, which matters only where all who have no step here pay: among them its
+ * own part is a fifth as well. When a user exceeds its part, the log says so at once, and then once
+ * a minute for as long as that goes on.
  */
-void gs_user_spent(uid_t uid, uint64_t ns);
+void gs_user_spent(uid_t pays, uid_t uid, uint64_t ns);
 
 /*
  * A clock of the event loop's time that counts as its messages' own: the loop's time on a
@@ -33,10 +35,15 @@ uint64_t gs_user_clock_ns(void);
 void gs_user_waited(uint64_t ns);
 
 /*
- * 1 while a user has had more of the event loop's time than its part, a fifth,
- * and 100 ms at once: nothing more is read from it then.
+ * 1 while a user has had more of the event loop's time than its part, or all users together have
+ * had more than four fifths: nothing more is read from it then. The part is a fifth, and 100 ms at
+ * once. While more than three users ask for much, they have equal parts of three quarters instead,
+ * and all users as much as one of them. pays and uid as for gs_user_spent().
  */
-int gs_user_is_over(uid_t uid);
+int gs_user_is_over(uid_t pays, uid_t uid);
+
+/* 1 if the user has had so little of its part lately that it goes before those that had much. */
+int gs_user_has_had_little(uid_t uid);
 
 /*
  * An INFO line on what the user's programs do.  Each user may have 5,000 at

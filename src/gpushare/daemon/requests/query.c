@@ -73,7 +73,7 @@ static void note_answered(uint32_t ticket)
 
 			if (unanswered[i].pays == GS_USER_STRANGERS && took > STRANGERS_PAY_NS)
 				took = STRANGERS_PAY_NS;
-			gs_user_spent(unanswered[i].pays, took);
+			gs_user_spent(unanswered[i].pays, unanswered[i].uid, took);
 			unanswered[i].ticket = 0;
 		}
 	answered_ns = now;
