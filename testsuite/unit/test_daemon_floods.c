@@ -142,6 +142,31 @@ static void test_many_users_leave_the_loop_to_root(void **state)
 	assert_in_range(spent, 0, begun / 10 * 9);
 }
 
+/* Who connects and closes without end has some of the loop's time, and all others are answered. */
+static void test_connecting_without_end_takes_little_time(void **state)
+{
+	struct live *l = *state;
+	uint64_t spent, begun;
+	pid_t pid = live_fork_user();
+
+	if (pid == 0)
+		for (;;)
+			close(live_connect(l));
+	sleep(1);
+	spent = loop_ns(l);
+	begun = gs_clock_ns();
+	for (int i = 0; i < 40; i++) {
+		live_serves(l);
+		usleep(50000);
+	}
+	spent = loop_ns(l) - spent;
+	begun = gs_clock_ns() - begun;
+	kill(pid, SIGKILL);
+	assert_true(live_has_failed(pid));
+	assert_in_range(begun, 0, 6 * GS_NS_PER_S);
+	assert_in_range(spent, 0, begun / 2);
+}
+
 /* Programs that come and go are not to fill the disk. */
 static void test_the_log_grows_by_so_much(void **state)
 {
@@ -335,6 +360,7 @@ int main(void)
 		LIVE(test_who_asks_and_never_reads_waits),
 		LIVE(test_who_has_no_step_waits_for_all_others_without),
 		LIVE(test_many_users_leave_the_loop_to_root),
+		LIVE(test_connecting_without_end_takes_little_time),
 		LIVE(test_the_log_grows_by_so_much),
 		LIVE(test_questions_about_other_jobs_keep_no_arbiter_busy),
 		LIVE(test_who_rings_without_end_waits),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "gpushare/daemon/base/daemon.h"
 #include "gpushare/daemon/base/users.h"
 
 #define MS GS_NS_PER_MS
@@ -80,6 +81,20 @@ static void test_all_have_a_part_together(void **unused)
 	assert_true(gs_clock_ns() - begun > 1200 * MS);
 }
 
+/* Who connects without end keeps nobody from asking but itself. */
+static void test_connecting_counts_to_one_stranger_alone(void **unused)
+{
+	struct gs_daemon d = { .ndevice = 0 };
+
+	(void)unused;
+	TAILQ_INIT(&d.steps);
+	gs_user_connected(&d, 4000, 250 * MS);
+	assert_true(gs_user_is_over(GS_USER_STRANGERS, 4000));
+	assert_false(gs_user_is_over(GS_USER_STRANGERS, 4001));
+	gs_user_spent(GS_USER_STRANGERS, 4001, 150 * MS);
+	assert_true(gs_user_is_over(GS_USER_STRANGERS, 4002));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -87,6 +102,7 @@ int main(void)
 		cmocka_unit_test(test_one_has_a_tenth_of_a_second_at_once),
 		cmocka_unit_test_setup(test_many_have_less_each, wait_for_all),
 		cmocka_unit_test_setup(test_all_have_a_part_together, wait_for_all),
+		cmocka_unit_test_setup(test_connecting_counts_to_one_stranger_alone, wait_for_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,11 @@
  * numbers for user namespaces (/etc/subuid), each of which has CLIENTS_FOR_EACH. */
 #define CLIENTS_OF_STRANGERS 4096
 #define BACKLOG 128
+/* What others than root may have of the loop's time for connecting: a sixth, and 1 ms at once.
+ * Who connects then waits in the backlog, root as well, so the pauses are short. */
+#define ACCEPT_PART 6
+#define ACCEPT_AT_ONCE_NS GS_NS_PER_MS
+#define ACCEPTS_PER_STEP 16
 /* How long another daemon may take to end, and how often to check for that. */
 #define LOCK_PATIENCE_NS (500 * GS_NS_PER_MS)
 #define LOCK_PAUSE_NS (10 * GS_NS_PER_MS)
@@ -42,6 +47,9 @@ struct gs_server {
 	int listen_fd;
 	int abstract_fd; /* the same path as an abstract address, for other mount namespaces */
 	struct event *accept, *accept_abstract;
+	struct event *accept_again; /* ends a pause */
+	/* what connecting has had of the loop's time, but for what is forgiven, as of then */
+	uint64_t connecting_ns, since_ns;
 };
 
 static int lock_path(const struct gs_daemon *d, char *path, size_t size)
@@ -213,41 +221,96 @@ static int has_all(const struct gs_daemon *d, uid_t uid, unsigned all)
 	       (all >= CLIENTS_OF_STRANGERS && !gs_user_has_step(d, uid));
 }
 
-static void admit(struct gs_daemon *d, int fd)
+/* Closes the socket, or makes it a connection. Returns its user. */
+static uid_t admit(struct gs_daemon *d, int fd)
 {
 	unsigned all = gs_connections_count(d);
-	struct ucred cred;
+	struct ucred cred = { .uid = 0 };
 	socklen_t len = sizeof(cred);
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0) {
 		gs_foreign_close(fd);
-		return;
-	}
-	if (cred.uid != 0 && has_all(d, cred.uid, all)) {
+	} else if (cred.uid != 0 && has_all(d, cred.uid, all)) {
 		gs_complain("uid %u pid %d: closed: there are %u connections", cred.uid, cred.pid,
 			    all);
 		gs_foreign_close(fd);
-		return;
-	}
-	if (cred.uid != 0 && gs_connections_of(d, cred.uid) >= CLIENTS_PER_UID) {
+	} else if (cred.uid != 0 && gs_connections_of(d, cred.uid) >= CLIENTS_PER_UID) {
 		gs_complain("uid %u pid %d: closed: the user has %u connections", cred.uid,
 			    cred.pid, CLIENTS_PER_UID);
 		gs_foreign_close(fd);
-		return;
+	} else {
+		gs_connection_new(d, fd, cred.uid, cred.pid);
 	}
-	gs_connection_new(d, fd, cred.uid, cred.pid);
+	return cred.uid;
+}
+
+/* Closes or takes over the socket. Returns how long that took, ns; 0 for root's. */
+static uint64_t connect_one(struct gs_daemon *d, int fd)
+{
+	uint64_t begun = gs_user_clock_ns();
+	uid_t uid = admit(d, fd);
+
+	if (uid == 0)
+		return 0;
+	begun = gs_user_clock_ns() - begun;
+	gs_user_connected(d, uid, begun);
+	return begun;
+}
+
+/* Who connects and closes without end would have all of the loop's time otherwise: what it is
+ * charged with does not keep it from connecting. */
+static void pause_if_many(struct gs_server *s, uint64_t took)
+{
+	uint64_t now = gs_clock_ns(), less = (now - s->since_ns) / ACCEPT_PART, us;
+	struct timeval pause;
+
+	s->connecting_ns -= less < s->connecting_ns ? less : s->connecting_ns;
+	s->connecting_ns += took;
+	s->since_ns = now;
+	if (s->connecting_ns < ACCEPT_AT_ONCE_NS)
+		return;
+	/* A processor that a virtual machine was without counts as well, and is nobody's fault. */
+	if (s->connecting_ns > 2 * ACCEPT_AT_ONCE_NS)
+		s->connecting_ns = 2 * ACCEPT_AT_ONCE_NS;
+	us = s->connecting_ns * ACCEPT_PART / GS_NS_PER_US;
+	pause = (struct timeval) { (time_t)(us / 1000000), (suseconds_t)(us % 1000000) };
+	if (event_add(s->accept_again, &pause) < 0)
+		return;
+	event_del(s->accept);
+	if (s->accept_abstract)
+		event_del(s->accept_abstract);
+}
+
+static void on_accept_again(evutil_socket_t sock, short what, void *arg)
+{
+	static const struct timeval retry = { 0, 100000 };
+	struct gs_server *s = arg;
+
+	(void)sock;
+	(void)what;
+	if (event_add(s->accept, NULL) < 0 ||
+	    (s->accept_abstract && event_add(s->accept_abstract, NULL) < 0))
+		event_add(s->accept_again, &retry);
 }
 
 static void on_accept(evutil_socket_t sock, short what, void *arg)
 {
 	struct gs_daemon *d = arg;
-	int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	uint64_t took = 0;
 
 	(void)what;
-	if (fd >= 0)
-		admit(d, fd);
-	else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
-		gs_complain("cannot accept: %s", strerror(errno));
+	for (int i = 0; i < ACCEPTS_PER_STEP; i++) {
+		int fd = accept4(sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			took += connect_one(d, fd);
+			continue;
+		}
+		if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+			gs_complain("cannot accept: %s", strerror(errno));
+		break;
+	}
+	pause_if_many(d->server, took);
 }
 
 /* An event that accepts; NULL: no memory. root's connections go first, so accepting does. */
@@ -266,9 +329,11 @@ static struct event *accept_at(struct gs_daemon *d, int sock)
 
 int gs_server_start(struct gs_daemon *d, struct gs_error *err)
 {
+	d->server->accept_again = gs_event_new(d->base, -1, 0, on_accept_again, d->server);
 	d->server->accept = accept_at(d, d->server->listen_fd);
-	if (!d->server->accept)
+	if (!d->server->accept || !d->server->accept_again)
 		return gs_fail(err, "cannot watch the socket");
+	event_priority_set(d->server->accept_again, GS_EVENT_ROOT);
 	if (d->server->abstract_fd < 0)
 		return 0;
 	d->server->accept_abstract = accept_at(d, d->server->abstract_fd);
@@ -284,10 +349,9 @@ void gs_server_fini(struct gs_daemon *d)
 
 	if (!d->server)
 		return;
-	if (d->server->accept)
-		gs_event_free(d->server->accept);
-	if (d->server->accept_abstract)
-		gs_event_free(d->server->accept_abstract);
+	gs_event_free(d->server->accept);
+	gs_event_free(d->server->accept_abstract);
+	gs_event_free(d->server->accept_again);
 	if (d->server->abstract_fd >= 0)
 		gs_foreign_close(d->server->abstract_fd);
 	while ((conn = LIST_FIRST(&d->conns))) {

@@ -233,6 +233,21 @@ void gs_user_spent(uid_t pays, uid_t uid, uint64_t ns)
 		find_stranger(uid)->spent_ns += ns;
 }
 
+void gs_user_connected(const struct gs_daemon *d, uid_t uid, uint64_t ns)
+{
+	struct user *u;
+
+	if (uid == 0 || gs_user_has_step(d, uid)) {
+		gs_user_spent(uid, uid, ns);
+		return;
+	}
+	all_spent(ns);
+	u = find_stranger(uid);
+	u->spent_ns += ns;
+	if (is_to_be_warned(u, STRANGER_AT_ONCE_NS))
+		warn(u);
+}
+
 int gs_user_is_over(uid_t pays, uid_t uid)
 {
 	const struct user *u;

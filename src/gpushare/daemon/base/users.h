@@ -24,6 +24,10 @@ int gs_user_has_step(const struct gs_daemon *d, uid_t uid);
  */
 void gs_user_spent(uid_t pays, uid_t uid, uint64_t ns);
 
+/* Charges a user for what a new connection of it took of the event loop's time, ns. It counts to
+ * that user alone: who connects without end must not keep others who have no step from asking. */
+void gs_user_connected(const struct gs_daemon *d, uid_t uid, uint64_t ns);
+
 /*
  * A clock of the event loop's time that counts as its messages' own: the loop's time on a
  * processor, and what it waited for others to do for it (gs_user_waited()). Not what others' load
