@@ -83,6 +83,13 @@ broken() {
 		grep 'big+big .*failed: big ended with status 1: no such card' "$TMP/out" && grep '^flood .*emulated' "$TMP/out"
 }
 check "a program that ends is named with its last words" broken
+mkdir "$TMP/late"
+sed 's/^    program.check()$/    program.check(); program.check = lambda: sys.exit("a wrong product in the end")/' "$scripts/mixes_torch.py" >"$TMP/late/mixes_torch.py"
+late() {
+	! mixes big+big --device cpu --ways time-slicing --scripts "$TMP/late" >"$TMP/out" 2>"$TMP/err" &&
+		grep 'big+big .*failed: big ended with status 1: .*a wrong product in the end' "$TMP/out"
+}
+check "results are looked at in the end as well" late
 table() {
 	mixes --table "$TMP/own.csv" "$TMP/four.csv" >"$TMP/out" && grep '^four ' "$TMP/out" &&
 		grep '^flood .*sum .*not known: 2.0 s, of 10' "$TMP/out" && ! mixes --table "$TMP/nosuch.csv"

@@ -141,6 +141,7 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 		.shares = side[0].count * side[0].shares + side[1].count * side[1].shares,
 	};
 	struct mixes_workers workers = { .setup = &run->setup, .mix = mix, .stage = run->stage };
+	struct gs_error late;
 	int rc = bench_stage_begin(run->stage, mixes_share[e->way],
 				   e->policy ? run->policy[e->policy] : NULL, &gpu, err);
 
@@ -148,7 +149,8 @@ static int run_entry(struct mixes_run *run, struct plan *p, const struct entry *
 		rc = mixes_workers_start(&workers, e->way, err);
 		if (rc == 0)
 			rc = windows(run, p, e, &workers, err);
-		mixes_workers_stop(&workers);
+		if (mixes_workers_stop(&workers, &late) < 0 && rc == 0)
+			rc = gs_fail(err, "%s", late.text);
 		if (rc < 0 && gpushares(e->way) && !bench_interrupted)
 			bench_stage_show_log(run->stage);
 	}

@@ -351,15 +351,30 @@ class Parallel(Program):
         self.loss = loss
         return 1
 
+    def both(self, value, op):
+        """What the operation makes of both processes' tensors."""
+        value = value.clone()
+        self.dist.all_reduce(value, op=op)
+        return value
+
     def check(self):
+        """The processes saw the same gradients in every step if their weights are the same, bit by bit; and sums are exact."""
         if not math.isfinite(self.loss.item()):
             raise RuntimeError("the loss is no number")
+        ops = self.dist.ReduceOp
+        bits = torch.stack([weight.detach().view(torch.int32).sum(dtype=torch.int64) for weight in self.model.parameters()])
+        if not torch.equal(self.both(bits, ops.MIN), self.both(bits, ops.MAX)):
+            raise RuntimeError("the two processes' weights differ")
+        ones = torch.arange(1 << 20, device=self.device)
+        if not torch.equal(self.both(ones * (self.rank + 1), ops.SUM), 3 * ones):
+            raise RuntimeError("a wrong sum")
 
     def work(self, board):
         sleep_until(board.begin_ns())
         self.over = False
         while not self.over:
             board.record(self.step(board.stopped()))
+        self.check()
 
 
 KINDS = {
@@ -389,6 +404,7 @@ def main():
     gc.freeze()
     while board.next():
         program.work(board)
+    program.check()
     if device == "cuda":
         torch.cuda.synchronize()
 

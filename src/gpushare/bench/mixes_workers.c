@@ -139,20 +139,26 @@ static int ended(const struct mixes_member *m, siginfo_t *info)
 	       info->si_pid != 0;
 }
 
-/* Does it live?  -1 with the reason. */
-static int alive(const struct mixes_workers *workers, struct mixes_member *m, struct gs_error *err)
+/* Returns -1 with how it ended. */
+static int fail_ended(const struct mixes_workers *workers, struct mixes_member *m,
+		      const siginfo_t *info, struct gs_error *err)
 {
 	const char *name = mixes_kind[side_of(workers, m)->program].name;
 	char words[160];
+
+	last_words(m, words, sizeof(words));
+	return gs_fail(err, "%s ended with %s %d: %.160s", name,
+		       info->si_code == CLD_EXITED ? "status" : "signal", info->si_status, words);
+}
+
+/* Does it live?  -1 with the reason. */
+static int alive(const struct mixes_workers *workers, struct mixes_member *m, struct gs_error *err)
+{
 	siginfo_t info = { 0 };
 
 	if (bench_interrupted)
 		return gs_fail(err, "interrupted");
-	if (!ended(m, &info))
-		return 0;
-	last_words(m, words, sizeof(words));
-	return gs_fail(err, "%s ended with %s %d: %.160s", name,
-		       info.si_code == CLD_EXITED ? "status" : "signal", info.si_status, words);
+	return ended(m, &info) ? fail_ended(workers, m, &info, err) : 0;
 }
 
 /* Until each of those is ready for its next window. */
@@ -223,13 +229,14 @@ int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struc
 				  gs_clock_ns() + workers->setup->start_s * GS_NS_PER_S,
 				  "was not ready in time", err);
 	if (rc < 0)
-		mixes_workers_stop(workers);
+		mixes_workers_stop(workers, NULL);
 	return rc;
 }
 
-void mixes_workers_stop(struct mixes_workers *workers)
+int mixes_workers_stop(struct mixes_workers *workers, struct gs_error *err)
 {
 	uint64_t until = gs_clock_ns() + QUIT_NS;
+	int rc = 0;
 
 	for (uint32_t i = 0; i < workers->count; i++) {
 		atomic_store(&workers->member[i].board->stopped, workers->member[i].window);
@@ -238,13 +245,17 @@ void mixes_workers_stop(struct mixes_workers *workers)
 	for (uint32_t i = 0; i < workers->count; i++) {
 		struct mixes_member *m = &workers->member[i];
 		struct timespec inspect = { 0, POLL_MS * 1000000L };
+		siginfo_t info = { 0 };
 
-		while (m->pid > 0 && gs_clock_ns() < until && !ended(m, NULL))
+		while (m->pid > 0 && gs_clock_ns() < until && !ended(m, &info))
 			nanosleep(&inspect, NULL);
+		if (info.si_pid && info.si_status && rc == 0)
+			rc = fail_ended(workers, m, &info, err);
 		bench_end_group(m->pid);
 		mixes_board_close(m->board);
 	}
 	workers->count = 0;
+	return rc;
 }
 
 /* Sleep until then, unless one of them ends. */

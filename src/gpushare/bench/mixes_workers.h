@@ -56,7 +56,9 @@ extern const enum bench_share mixes_share[MIXES_WAYS];
 /* Start them under that way, whose gpushared or MPS is there, and wait until all are ready.  -1:
  * all ended again. */
 int mixes_workers_start(struct mixes_workers *workers, enum mixes_way way, struct gs_error *err);
-void mixes_workers_stop(struct mixes_workers *workers);
+/* End them. -1: one of them ended with another status than 0, as a program does whose results are
+ * wrong in the end. */
+int mixes_workers_stop(struct mixes_workers *workers, struct gs_error *err);
 
 /* The first program of that side, with all its processes. */
 uint32_t mixes_workers_one(const struct mixes_workers *workers, uint32_t side);
