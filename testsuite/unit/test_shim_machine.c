@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +26,7 @@
 #include "device/shim/launch/request.h"
 #include "device/shim/variant/variant.h"
 #include "fake_driver.h"
+#include "live_daemon.h"
 #include "shim_rig.h"
 
 extern void *shim_slot[SHIM_FN_COUNT];
@@ -388,6 +390,55 @@ static void not_if_it_is_not_wanted(void **unused)
 	assert_int_equal(nmodules, before + 2);
 }
 
+/* A program of a job of a real gpushared; its exit status is 0 if it obeys that daemon. */
+static void obey(const struct live *l, uint32_t job, enum gs_machine_code want)
+{
+	char number[16];
+	struct shim_session *s;
+	struct shim_code *code;
+
+	snprintf(number, sizeof(number), "%u", job);
+	setenv("GPUSHARE_SOCKET", l->socket, 1);
+	setenv("GPUSHARE_JOB_ID", number, 1);
+	s = shim_session();
+	page = s->page;
+	if (!s->connected || s->machine_code != want)
+		_exit(2);
+	code = first_launch(get(several, "add"));
+	if (want == GS_MACHINE_NO)
+		_exit(!code->variants && code->reason == PTX_REASON_MACHINE_CODE ? 0 : 3);
+	_exit(code->variants ? 0 : 4);
+}
+
+/* What gpushare.conf says comes with WELCOME, and programs do it. */
+static void as_gpushare_conf_says(void **unused)
+{
+	static const char *const words[GS_MACHINE_COUNT] = { "verified", "all", "no" };
+	char line[64];
+	struct live l;
+	uint32_t job;
+
+	(void)unused;
+	live_begin(&l);
+	for (int want = 0; want < GS_MACHINE_COUNT; want++) {
+		int status = -1, sock;
+		pid_t pid;
+
+		live_stop(&l, SIGTERM);
+		snprintf(line, sizeof(line), "MachineCode=%s\n", words[want]);
+		live_configure(&l, line);
+		live_start(&l);
+		sock = live_local(&l, 10, 0, "high", &job);
+		pid = fork();
+		if (pid == 0)
+			obey(&l, job, (enum gs_machine_code)want);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		close(sock);
+	}
+	live_end(&l);
+}
+
 /* A container of compressed machine code: the cubin in it is unpacked, and its kernel guarded. */
 static void a_container_is_unpacked(void **unused)
 {
@@ -459,15 +510,11 @@ static void the_guard_fits_the_blocks(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(guards_that_do_not_work),
-		TEST(the_driver_gets_the_cut),
-		TEST(it_is_launched),
-		TEST(clusters_decide_as_a_whole),
-		TEST(each_refusal_has_its_reason),
-		TEST(not_if_it_is_not_wanted),
-		TEST(a_container_is_unpacked),
-		TEST(short_blocks_are_asked_in_groups),
-		TEST(the_guard_fits_the_blocks),
+		TEST(guards_that_do_not_work),          TEST(as_gpushare_conf_says),
+		TEST(the_driver_gets_the_cut),          TEST(it_is_launched),
+		TEST(clusters_decide_as_a_whole),       TEST(each_refusal_has_its_reason),
+		TEST(not_if_it_is_not_wanted),          TEST(a_container_is_unpacked),
+		TEST(short_blocks_are_asked_in_groups), TEST(the_guard_fits_the_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
