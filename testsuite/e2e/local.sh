@@ -134,6 +134,24 @@ of_a_library() {
 	kernels low 'k["transform"] == "persistent" and k["gpu_ms"] > 0 and job["launches"] == 2'
 }
 check "the kernels of a shared library get variants, too" of_a_library
+# allows LINE THREES FIVES: the forms of what the library's file has and of what the library loads from memory, where gpushare.conf has LINE.
+allows() {
+	configure piv EvictDeadline=60s "$1" && reload && of_a_library_as "$2" "$3"
+}
+of_a_library_as() {
+	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/modules" library "$BUILD/.libs/modules_library.so" >"$TMP/low.out" || return 1
+	t 5 gpusharectl kernels --json --job "$(report job low)" | tee "$TMP/kernels.json" | python3 -c 'import json, sys
+form = {k["kernel"]: k["transform"] if k["reason"] == "none" else k["reason"] for k in json.load(sys.stdin)["kernels"]}
+assert [form["threes"], form["fives"]] == sys.argv[1:], form' "$@" || { cat "$TMP/kernels.json"; return 1; }
+}
+NO_LIBRARY='its module comes from a shared library, and MachineCode=no'
+NOT_BUILT='has no variant yet: none was worth building, or one is being built'
+check "with MachineCode=no those in a library's file stay as they are" allows MachineCode=no "$NO_LIBRARY" persistent
+check "with MachineCode=all they do not" allows MachineCode=all persistent persistent
+check "nor with MachineCode=verified" allows MachineCode=verified persistent persistent
+VARIANT_MIN=2h check "with VariantMin=2h no kernel gets a variant" allows MachineCode=verified "$NOT_BUILT" "$NOT_BUILT"
+configure piv EvictDeadline=60s
+check "the daemon goes back to what it had" reload
 # Who is alone tells of few launches at once, and of the others when it ends; of the few, the daemon may miss some.
 short_ones() {
 	run --shares 20 --mem 64M --partition low -- "$BUILD/testsuite/e2e/order" short 3000 >"$TMP/low.out" || return 1

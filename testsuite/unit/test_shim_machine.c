@@ -390,8 +390,16 @@ static void not_if_it_is_not_wanted(void **unused)
 	assert_int_equal(nmodules, before + 2);
 }
 
+/* What is in gpushare.conf, and what the programs of jobs have of it. */
+struct told {
+	const char *lines;
+	enum gs_machine_code machine_code;
+	uint64_t variant_min_ns;
+	enum ptx_reason reason; /* why there is no variant; NONE: there is one */
+};
+
 /* A program of a job of a real gpushared; its exit status is 0 if it obeys that daemon. */
-static void obey(const struct live *l, uint32_t job, enum gs_machine_code want)
+static void obey(const struct live *l, uint32_t job, const struct told *want)
 {
 	char number[16];
 	struct shim_session *s;
@@ -402,36 +410,42 @@ static void obey(const struct live *l, uint32_t job, enum gs_machine_code want)
 	setenv("GPUSHARE_JOB_ID", number, 1);
 	s = shim_session();
 	page = s->page;
-	if (!s->connected || s->machine_code != want)
+	if (!s->connected || s->machine_code != want->machine_code ||
+	    s->variant_min_ns != want->variant_min_ns)
 		_exit(2);
 	code = first_launch(get(several, "add"));
-	if (want == GS_MACHINE_NO)
-		_exit(!code->variants && code->reason == PTX_REASON_MACHINE_CODE ? 0 : 3);
+	if (want->reason != PTX_REASON_NONE)
+		_exit(!code->variants && code->reason == want->reason ? 0 : 3);
 	_exit(code->variants ? 0 : 4);
 }
 
 /* What gpushare.conf says comes with WELCOME, and programs do it. */
 static void as_gpushare_conf_says(void **unused)
 {
-	static const char *const words[GS_MACHINE_COUNT] = { "verified", "all", "no" };
-	char line[64];
+	static const struct told row[] = {
+		{ "MachineCode=verified\n", GS_MACHINE_VERIFIED, 0, PTX_REASON_NONE },
+		{ "MachineCode=all\n", GS_MACHINE_ALL, 0, PTX_REASON_NONE },
+		{ "MachineCode=no\n", GS_MACHINE_NO, 0, PTX_REASON_MACHINE_CODE },
+		{ "VariantMin=1h\n", GS_MACHINE_VERIFIED, 3600 * GS_NS_PER_S,
+		  PTX_REASON_NOT_BUILT },
+		{ "VariantMin=2h\n", GS_MACHINE_VERIFIED, UINT64_MAX, PTX_REASON_NOT_BUILT },
+	};
 	struct live l;
 	uint32_t job;
 
 	(void)unused;
 	live_begin(&l);
-	for (int want = 0; want < GS_MACHINE_COUNT; want++) {
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		int status = -1, sock;
 		pid_t pid;
 
 		live_stop(&l, SIGTERM);
-		snprintf(line, sizeof(line), "MachineCode=%s\n", words[want]);
-		live_configure(&l, line);
+		live_configure(&l, row[i].lines);
 		live_start(&l);
 		sock = live_local(&l, 10, 0, "high", &job);
 		pid = fork();
 		if (pid == 0)
-			obey(&l, job, (enum gs_machine_code)want);
+			obey(&l, job, &row[i]);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 		close(sock);

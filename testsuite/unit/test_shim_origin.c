@@ -38,6 +38,11 @@ static void objects_and_memory(void **unused)
 	assert_false(shim_is_in_object(heap));
 	assert_false(shim_is_in_object(&stack));
 	assert_false(shim_is_in_object(NULL));
+	assert_false(shim_is_in_library(own_text));
+	assert_false(shim_is_in_library((void *)(uintptr_t)objects_and_memory));
+	assert_true(shim_is_in_library(dlsym(RTLD_DEFAULT, "qsort")));
+	assert_false(shim_is_in_library(heap));
+	assert_false(shim_is_in_library(&stack));
 	free(heap);
 }
 

@@ -8,14 +8,22 @@
 
 #include "device/shim/base/shim.h"
 
-static int search_in(struct dl_phdr_info *object, size_t size, void *address)
+struct search {
+	uintptr_t address;
+	unsigned int objects; /* that were looked at */
+};
+
+static int search_in(struct dl_phdr_info *object, size_t size, void *data)
 {
+	struct search *s = data;
+
 	(void)size;
+	s->objects++;
 	for (int i = 0; i < object->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &object->dlpi_phdr[i];
 
 		if (p->p_type == PT_LOAD &&
-		    (uintptr_t)address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
+		    s->address - (object->dlpi_addr + p->p_vaddr) < p->p_memsz)
 			return 1;
 	}
 	return 0;
@@ -23,7 +31,17 @@ static int search_in(struct dl_phdr_info *object, size_t size, void *address)
 
 int shim_is_in_object(const void *address)
 {
-	return dl_iterate_phdr(search_in, (void *)(uintptr_t)address);
+	struct search s = { (uintptr_t)address, 0 };
+
+	return dl_iterate_phdr(search_in, &s);
+}
+
+/* The dynamic linker names the program first. */
+int shim_is_in_library(const void *address)
+{
+	struct search s = { (uintptr_t)address, 0 };
+
+	return dl_iterate_phdr(search_in, &s) && s.objects > 1;
 }
 
 const struct gs_emu_export *shim_emulated(void)

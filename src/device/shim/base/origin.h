@@ -9,6 +9,9 @@
  * Otherwise it is on the heap, on a stack, or in memory that the program has mapped itself. */
 int shim_is_in_object(const void *address);
 
+/* Is it in a shared library? Otherwise it is in the program itself, or in none of these. */
+int shim_is_in_library(const void *address);
+
 /* The emulated device's extra interface; NULL: the driver is another one. */
 const struct gs_emu_export *shim_emulated(void);
 

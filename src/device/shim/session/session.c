@@ -78,7 +78,9 @@ int shim_session_connect(struct shim_session *s, int timeout_ms, struct gs_error
 	shim_counted_follow(s->page);
 	s->absent = grant.absent;
 	s->signal = grant.signal;
-	s->variant_min_ns = (uint64_t)grant.variant_min_us * GS_NS_PER_US;
+	s->variant_min_ns = grant.variant_min_us == UINT32_MAX ?
+				    UINT64_MAX : /* no kernel takes so long */
+				    (uint64_t)grant.variant_min_us * GS_NS_PER_US;
 	s->machine_code = grant.machine_code;
 	s->one_context = grant.one_context;
 	s->reservation = grant.reservation;

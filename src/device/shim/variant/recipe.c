@@ -239,6 +239,15 @@ void shim_recipe_add(shim_recipe_other_fn *other)
 	another = other;
 }
 
+/* Of what lies in a shared library MachineCode=no wants no variants, of its PTX neither: most of
+ * these are vendors'. */
+static int is_forbidden(const struct shim_image *i)
+{
+	const struct shim_session *s = shim_session_peek();
+
+	return (!s || s->machine_code == GS_MACHINE_NO) && !i->own && shim_is_in_library(i->at);
+}
+
 enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct shim_made *made)
 {
 	const struct shim_module *m = r->kernel->code->module;
@@ -248,10 +257,12 @@ enum ptx_reason shim_recipe_make(const struct shim_recipe *r, int fresh, struct 
 	memset(made, 0, sizeof(*made));
 	if (!shim_kernel_use(r->kernel))
 		return why;
-	if (m->image.at)
-		image = shim_image_read(&m->image);
-	else
+	if (!m->image.at)
 		why = m->image.why;
+	else if (is_forbidden(&m->image))
+		why = PTX_REASON_LIBRARY;
+	else
+		image = shim_image_read(&m->image);
 	shim_kernel_unuse(r->kernel);
 	if (!image.data)
 		return why;
