@@ -153,6 +153,32 @@ its_uuid() { [ "$(t 20 gpusharectl run --gpu 1 --shares 20 --mem 64M -- printenv
 check "and programs know it by its UUID" its_uuid
 check "gpushared ends" stop_daemon
 
+# Where NVML says nothing the log does, if the driver is to be a real one: here any file that is not the emulated device's.
+cp "$BUILD/.libs/fake_nvml.so" "$TMP/driver/libcuda.so.1"
+unknown() { # DRIVER VARIABLE...: gpushared starts with that driver
+	sed -i "s,^Driver=.*,Driver=$1," "$TMP/gpushare.conf"
+	: >"$TMP/log"
+	t 20 env "${@:2}" gpushared --config "$TMP/gpushare.conf" || return 1
+	pids=("$(cat "$TMP/pid")")
+	cat "$TMP/log"
+}
+says_unknown() { unknown "$TMP/driver/libcuda.so.1" "${@:2}" && [ "$(grep -cF "it is not known whether a GPU is in MIG mode, in which programs would not find it: NVML ($1" "$TMP/log")" = 1 ]; }
+says_nothing() { unknown "$@" && ! grep -F 'MIG mode' "$TMP/log"; }
+configure MountShim=no
+check "a driver's NVML that answers: nothing is said" says_nothing "$TMP/driver/libcuda.so.1"
+check "gpushared ends" stop_daemon
+check "one that finds no driver: the log says that the MIG mode is not known" says_unknown "$NVML): it finds no driver" -u FAKE_NVML
+check "gpushared ends" stop_daemon
+check "the emulated device has none, and nothing is said" says_nothing "$BUILD/src/device/emu/.libs/libcuda.so.1" -u FAKE_NVML
+check "gpushared ends" stop_daemon
+touch "$TMP/hangs"
+check "one that hangs: after 3 s" says_unknown "$NVML): it has not answered within 3 s" FAKE_NVML_HANGS="$TMP/hangs"
+rm "$TMP/hangs"
+check "gpushared ends" stop_daemon
+NVML_OF_CONF=$TMP/nowhere.so configure MountShim=no
+check "one that cannot be loaded" says_unknown "$TMP/nowhere.so): it cannot be loaded: " A=
+check "gpushared ends" stop_daemon
+
 # A machine without any.
 NVML_OF_CONF=$TMP/nowhere.so configure MountShim=no
 none() { says libnvidia-ml.so.1; [ $? = 1 ] && lines 'init rc=12 words=gpushare has found no libnvidia-ml.so.1 of the driver.s on this machine'; }

@@ -5,11 +5,14 @@
 
 #include <dlfcn.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "gpushare/daemon/base/child.h"
+#include "gpushare/daemon/base/driver_file.h"
 
 #define PATIENCE_MS 3000
 
@@ -18,6 +21,7 @@ enum finding { NOT_KNOWN, WHOLE, IN_MIG_MODE, NOT_THERE };
 /* What the helper finds of each Gpu= line. */
 struct findings {
 	unsigned char of[GS_CONFIG_GPUS_MAX];
+	char why[192]; /* if nothing is known of any: why; "": something is */
 };
 
 static const struct gs_config *named; /* whose GPUs the helper asks for: it is a copy of us */
@@ -45,45 +49,76 @@ static enum finding find(const struct gs_config_gpu *gpu)
 	return current ? IN_MIG_MODE : WHOLE;
 }
 
-static void helper(int sock, const char *library)
+static void find_all(const char *library, struct findings *found)
 {
-	struct findings found = { { NOT_KNOWN } };
 	void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 
-	if (!lib)
+	if (!lib) {
+		snprintf(found->why, sizeof(found->why), "it cannot be loaded: %.150s", dlerror());
 		return;
+	}
 	*(void **)&nvml.init = dlsym(lib, "nvmlInit_v2");
 	*(void **)&nvml.by_index = dlsym(lib, "nvmlDeviceGetHandleByIndex_v2");
 	*(void **)&nvml.by_uuid = dlsym(lib, "nvmlDeviceGetHandleByUUID");
 	*(void **)&nvml.mode = dlsym(lib, "nvmlDeviceGetMigMode");
-	if (!nvml.init || !nvml.by_index || nvml.init() != 0)
-		return;
-	for (size_t i = 0; i < named->ngpu; i++)
-		found.of[i] = (unsigned char)find(&named->gpu[i]);
+	if (!nvml.init || !nvml.by_index)
+		snprintf(found->why, sizeof(found->why), "it is too old");
+	else if (nvml.init() != 0)
+		snprintf(found->why, sizeof(found->why), "it finds no driver");
+	else
+		for (size_t i = 0; i < named->ngpu; i++)
+			found->of[i] = (unsigned char)find(&named->gpu[i]);
+}
+
+static void helper(int sock, const char *library)
+{
+	struct findings found = { .why = "" };
+
+	find_all(library, &found);
 	send(sock, &found, sizeof(found), MSG_NOSIGNAL);
 }
 
 static void get_findings(const char *library, struct findings *found)
 {
 	pid_t pid;
-	int sock = gs_child_start(&pid, helper, library, 1);
+	int sock = gs_child_start(&pid, helper, library, 1), answers;
 	struct pollfd p = { .fd = sock, .events = POLLIN };
+	const char *why = NULL;
 
-	if (sock < 0)
+	if (sock < 0) {
+		snprintf(found->why, sizeof(found->why), "no process could be made to ask it");
 		return;
-	if (poll(&p, 1, PATIENCE_MS) != 1 ||
-	    recv(sock, found, sizeof(*found), MSG_DONTWAIT) != sizeof(*found))
+	}
+	answers = poll(&p, 1, PATIENCE_MS);
+	if (answers == 0)
+		why = "it has not answered within 3 s";
+	else if (answers < 0 || recv(sock, found, sizeof(*found), MSG_DONTWAIT) != sizeof(*found))
+		why = "the process that asked it has ended";
+	if (why) {
 		memset(found, 0, sizeof(*found));
+		snprintf(found->why, sizeof(found->why), "%s", why);
+	}
 	close(sock);
 	gs_child_kill(pid);
 }
 
+/* Is a driver to be expected that has an NVML? */
+static int has_driver(const struct gs_config *config)
+{
+	return *config->driver ? !gs_driver_is_emulated(config->driver) :
+				 access("/dev/nvidiactl", F_OK) == 0;
+}
+
 int gs_mig_check(const struct gs_config *config, struct gs_error *err)
 {
-	struct findings found = { { NOT_KNOWN } };
+	struct findings found = { .why = "" };
 
 	named = config;
 	get_findings(config->nvml, &found);
+	if (*found.why && has_driver(config))
+		gs_log(GS_LOG_WARN,
+		       "it is not known whether a GPU is in MIG mode, in which programs would not find it: NVML (%.150s): %s",
+		       config->nvml, found.why);
 	for (size_t i = 0; i < config->ngpu; i++) {
 		const struct gs_config_gpu *gpu = &config->gpu[i];
 

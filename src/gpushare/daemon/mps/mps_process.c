@@ -11,20 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "gpushare/daemon/base/child.h"
+#include "gpushare/daemon/base/driver_file.h"
 #include "gpushare/daemon/base/proc.h"
 
 #define PATH_ROOM (GS_MPS_PATH_MAX + 32)
 /* Of each of MPS's logs, when it has ended. */
 #define TAIL_BYTES 2048
 #define TAIL_LINES 12u
-/* The name under which the emulated device presents itself (src/device/emu). */
-#define EMULATED "gpushare emulated device"
 
 static const char *in_dir(const struct gs_mps_place *place, const char *leaf, char *path)
 {
@@ -45,32 +43,12 @@ static int make_folder(const char *path, mode_t mode, struct gs_error *err)
 	return chmod(path, mode) == 0 ? 0 : gs_fail_errno(err, "cannot chmod %.150s", path);
 }
 
-static int is_emulated(const char *driver)
-{
-	int fd = open(driver, O_RDONLY | O_CLOEXEC), found = 0;
-	struct stat st;
-	void *text;
-
-	if (fd < 0)
-		return 0;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-		text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (text != MAP_FAILED) {
-			found = memmem(text, (size_t)st.st_size, EMULATED, strlen(EMULATED)) !=
-				NULL;
-			munmap(text, (size_t)st.st_size);
-		}
-	}
-	close(fd);
-	return found;
-}
-
 int gs_mps_prepare(const struct gs_config *config, const struct gs_mps_place *place,
 		   struct gs_error *err)
 {
 	char path[PATH_ROOM];
 
-	if (*config->driver && is_emulated(config->driver))
+	if (*config->driver && gs_driver_is_emulated(config->driver))
 		return gs_fail(err,
 			       "Isolation=mps: Driver=%.150s is the emulated device's, "
 			       "which has no MPS",
