@@ -3,7 +3,7 @@
 # NVML within jobs: the step's memory, its processes and its share of the GPU; the rest is the driver's. The driver is a fake one.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-need_built gpushared gpusharectl testsuite/e2e/until testsuite/e2e/nvml_job .libs/fake_nvml.so src/device/shim/.libs/libnvidia-ml.so.1
+need_built gpushared gpusharectl testsuite/e2e/until testsuite/e2e/nvml_job testsuite/e2e/nvml_dcgm .libs/fake_nvml.so src/device/shim/.libs/libnvidia-ml.so.1
 own_daemon
 # As a driver's package has it; what it lists is in a file.
 mkdir -p "$TMP/driver"
@@ -62,15 +62,37 @@ computing() {
 		sleep 2
 		'$BIN/nvml_job' libnvidia-ml.so.1 0 3
 		$PYTHON -I -S '$SRC/testsuite/e2e/nvml_job.py' libnvidia-ml.so.1
+		'$BIN/nvml_dcgm'
 		rm '$TMP/more'
 		wait \$until" >"$TMP/says" 2>&1 || { cat "$TMP/says"; return 1; }
 	cat "$TMP/says"
+	cp "$TMP/says" "$TMP/computing"
 	pid=$(sed -n 's/^pid=//p' "$TMP/says")
 	lines 'memory rc=0 total=128 free=1[0-9]+ used=[1-9][0-9]* ms=[0-9]+' 'room rc=7 n=1:' "v1 rc=0 n=1: $pid" "v2 rc=0 n=1: $pid" "v3 rc=0 n=1: $pid" "samples rc=0 n=1: $pid" \
 		'utilization rc=0 gpu=100 memory=33 ms=[0-9]+'
 }
 check "a step that computes sees itself, alone, and its share in use" computing
 check "Python's ctypes sees the same" lines "python total=128 free=1[0-9]+ used=[1-9][0-9]* processes=\[$pid\]"
+
+# What DCGM's process view asks, by the same functions: the job's own process, its accounting among it; the rest passes on, with the accounting
+# of a process whose number the caller knows.
+dcgm() {
+	local compute=nvmlDeviceGetComputeRunningProcesses
+	cp "$TMP/computing" "$TMP/says" && cat "$TMP/says"
+	lines "$compute room rc=7 n=1" "$compute rc=0: $pid=4194304" 'nvmlDeviceGetGraphicsRunningProcesses room rc=0 n=0' 'accounting rc=0 on=1' \
+		'accounted rc=0 n=1' "stats own rc=0 pid=$pid most=4194304" 'stats foreign rc=0 pid=1 most=1000' 'samples room rc=7 n=1' "samples rc=0: $pid=50" \
+		'fields rc=0 83=1083 142=1142' 'framebuffer rc=0 total=128' 'gpu_util rc=0 gpu=100'
+}
+check "by the functions of DCGM's process view the same" dcgm
+# Without a process of the job's there are none, whatever others have.
+dcgm_idle() {
+	echo "1 1000
+2 2000" >"$FAKE_NVML"
+	run "$BIN/nvml_dcgm" >"$TMP/says" 2>&1 || { cat "$TMP/says"; return 1; }
+	cat "$TMP/says"
+	lines 'nvmlDeviceGetComputeRunningProcesses room rc=0 n=0' 'accounted rc=0 n=0' 'samples room rc=0 n=0' 'stats foreign rc=0 pid=1 most=1000'
+}
+check "and none where the job has none" dcgm_idle
 
 # Two GPUs are there, and the step has shares of the first.
 two() {
