@@ -24,8 +24,8 @@ struct gs_late {
 	uint8_t deaf;
 };
 
-/* What the scheduler was last told, and how often the log was that the client was stopped or went
- * on. */
+/* What the scheduler was last told, and how often the log was told that the client was stopped or
+ * went on. */
 struct gs_task_told {
 	uint64_t nt, done, alone_ns; /* progress of the task */
 	int32_t priority; /* the one in force (own_priority.h), kept while there is no task */

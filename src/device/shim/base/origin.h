@@ -9,7 +9,8 @@
  * Otherwise it is on the heap, on a stack, or in memory that the program has mapped itself. */
 int shim_is_in_object(const void *address);
 
-/* Is it in a shared library? Otherwise it is in the program itself, or in none of these. */
+/* Is it in a shared library? Otherwise it is in the program itself, or in no file that the dynamic
+ * linker has loaded. */
 int shim_is_in_library(const void *address);
 
 /* The emulated device's extra interface; NULL: the driver is another one. */

@@ -15,10 +15,10 @@
 void gs_lock(void);
 void gs_unlock(void);
 
-/* What goes first (event_priority_set()). After GS_EVENT_ROUND_US, and the callback that is under
- * way then, the loop looks again at what goes before. */
+/* What goes first (event_priority_set()). After GS_EVENT_ROUND_US, once
+ * the running callback has returned, the loop looks again for events of a higher rank. */
 enum gs_event_rank {
-	GS_EVENT_ROOT,  /* connecting, and root's connections: slurmstepd waits for its steps */
+	GS_EVENT_ROOT,  /* everybody's connecting, and root's connections: slurmstepd waits */
 	GS_EVENT_USUAL, /* what is given no other rank */
 	GS_EVENT_USER,  /* other users' connections */
 	GS_EVENT_HEAVY, /* those of users that have had much of the loop's time */

@@ -13,7 +13,7 @@
 /* Has the peer something to read that was sent to it? */
 int gs_unread_is(int sock);
 
-/* Closes the socket; where its peer has something to read, that sees the end behind it, and the
+/* Closes the socket. A peer that has something to read reads that and then sees the end; the
  * descriptor stays open until it has read it or is gone. */
 void gs_unread_close(int sock, uid_t uid);
 

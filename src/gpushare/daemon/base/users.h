@@ -18,9 +18,9 @@ int gs_user_has_step(const struct gs_daemon *d, uid_t uid);
 
 /*
  * Charges the user for so much of the event loop's time, ns. pays: gs_connection_who_pays(). uid:
- * the connection's own user, which matters only where all who have no step here pay: among them its
- * own part is a fifth as well. When a user exceeds its part, the log says so at once, and then once
- * a minute for as long as that goes on.
+ * the connection's own user, which matters only where all who have no step here pay: among them
+ * none may exceed a fifth either, and 150 ms at once. When a user exceeds its part, the log says so
+ * at once, and then once a minute for as long as that goes on.
  */
 void gs_user_spent(uid_t pays, uid_t uid, uint64_t ns);
 
@@ -42,7 +42,8 @@ void gs_user_waited(uint64_t ns);
  * 1 while a user has had more of the event loop's time than its part, or all users together have
  * had more than four fifths: nothing more is read from it then. The part is a fifth, and 100 ms at
  * once. While more than three users ask for much, they have equal parts of three quarters instead,
- * and all users as much as one of them. pays and uid as for gs_user_spent().
+ * and at once 400 ms divided by their number, at least 10 ms. All together have 400 ms at once.
+ * pays and uid as for gs_user_spent().
  */
 int gs_user_is_over(uid_t pays, uid_t uid);
 

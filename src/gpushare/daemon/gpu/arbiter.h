@@ -67,8 +67,8 @@ void gs_arbiter_destroy(struct gs_arbiter *arbiter);
 void gs_arbiter_set_mode(struct gs_arbiter *arbiter, enum gs_arbiter_mode mode);
 
 /*
- * Makes the arbiter call fn(gpu, arg) between two of its steps, and waits until it has, and has
- * done the step that follows. Meanwhile fn has the GPU's state and the caller's to itself, so it
+ * Makes the arbiter call fn(gpu, arg) between two of its passes, and waits until it has, and has
+ * done the pass that follows. Meanwhile fn has the GPU's state and the caller's to itself, so it
  * must be short. What both took counts as the caller's time (gs_user_waited()). One call at a
  * time: callers hold the loop's lock (event.h).
  */

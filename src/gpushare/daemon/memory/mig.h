@@ -7,8 +7,8 @@
 
 /*
  * At the start: no Gpu= line is of a GPU in MIG mode, and every instance that one names is there.
- * 0, also where NVML is not there or does not answer within 3 s, which the log has if the driver is
- * a real one; -1 with the reason.
+ * 0, also where NVML is not there or does not answer within 3 s, which the log has unless the
+ * driver is the emulated device's; -1 with the reason.
  */
 int gs_mig_check(const struct gs_config *config, struct gs_error *err);
 

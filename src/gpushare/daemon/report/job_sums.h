@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What each Slurm job's ended steps had together, for the comment on the job that sites bill by.
- * The list of finished steps would not do: it has the last thousand only, and a job may have more.
+ * What each Slurm job's ended steps had together, for the comment on the job, by which sites may
+ * bill. The list of finished steps would not do: it has the last thousand only, and a job may have
+ * more.
  *
  * The 4,096 jobs of which a step ended last are known; a job that still has a step here is not
  * forgotten for others. The sums of jobs that have a step are in the state file, so that a restart
