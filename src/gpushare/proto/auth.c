@@ -25,8 +25,12 @@ static int context(const char *munge_socket, munge_ctx_t *ctx, struct gs_error *
 }
 
 /* A slurmstepd that was there before an upgrade still seals what it knows, for UNREGISTER. */
-#define STEP_OF_BEFORE ((int)offsetof(struct gs_msg_step, job_shares))
+#define STEP_WITHOUT_ACCOUNT ((int)offsetof(struct gs_msg_step, account))
+#define STEP_WITHOUT_JOB_SHARES ((int)offsetof(struct gs_msg_step, job_shares))
 #define STEP_WITHOUT_PERIOD ((int)offsetof(struct gs_msg_step, period_ns))
+_Static_assert(STEP_WITHOUT_ACCOUNT == 176 && STEP_WITHOUT_JOB_SHARES == 240 &&
+		       STEP_WITHOUT_PERIOD == 248,
+	       "what earlier versions seal");
 
 /* A step that is not periodic is sealed as before there were periods, so that a gpushared of before
  * takes it, too. */
@@ -76,7 +80,7 @@ int gs_auth_open(const char *cred, const char *munge_socket, struct gs_msg_step 
 	if (rc != EMUNGE_SUCCESS) {
 		gs_fail(err, "munge: %s", munge_ctx_strerror(ctx));
 	} else if (len != (int)sizeof(*step) && len != STEP_WITHOUT_PERIOD &&
-		   len != STEP_OF_BEFORE) {
+		   len != STEP_WITHOUT_JOB_SHARES && len != STEP_WITHOUT_ACCOUNT) {
 		gs_fail(err, "a credential with %d bytes of payload", len);
 	} else {
 		memset(step, 0, sizeof(*step));
