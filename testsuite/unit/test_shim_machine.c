@@ -419,6 +419,22 @@ static void obey(const struct live *l, uint32_t job, const struct told *want)
 	_exit(code->variants ? 0 : 4);
 }
 
+/* The gpushared of the next test, which ends with it, also when it fails. */
+static struct live live;
+
+static int begin_live(void **state)
+{
+	live_begin(&live);
+	return idle(state);
+}
+
+static int end_live(void **state)
+{
+	(void)state;
+	live_end(&live);
+	return 0;
+}
+
 /* What gpushare.conf says comes with WELCOME, and programs do it. */
 static void as_gpushare_conf_says(void **unused)
 {
@@ -430,27 +446,24 @@ static void as_gpushare_conf_says(void **unused)
 		  PTX_REASON_NOT_BUILT },
 		{ "VariantMin=2h\n", GS_MACHINE_VERIFIED, UINT64_MAX, PTX_REASON_NOT_BUILT },
 	};
-	struct live l;
 	uint32_t job;
 
 	(void)unused;
-	live_begin(&l);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		int status = -1, sock;
 		pid_t pid;
 
-		live_stop(&l, SIGTERM);
-		live_configure(&l, row[i].lines);
-		live_start(&l);
-		sock = live_local(&l, 10, 0, "high", &job);
+		live_stop(&live, SIGTERM);
+		live_configure(&live, row[i].lines);
+		live_start(&live);
+		sock = live_local(&live, 10, 0, "high", &job);
 		pid = fork();
 		if (pid == 0)
-			obey(&l, job, &row[i]);
+			obey(&live, job, &row[i]);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 		close(sock);
 	}
-	live_end(&l);
 }
 
 /* A container of compressed machine code: the cubin in it is unpacked, and its kernel guarded. */
@@ -524,11 +537,16 @@ static void the_guard_fits_the_blocks(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(guards_that_do_not_work),          TEST(as_gpushare_conf_says),
-		TEST(the_driver_gets_the_cut),          TEST(it_is_launched),
-		TEST(clusters_decide_as_a_whole),       TEST(each_refusal_has_its_reason),
-		TEST(not_if_it_is_not_wanted),          TEST(a_container_is_unpacked),
-		TEST(short_blocks_are_asked_in_groups), TEST(the_guard_fits_the_blocks),
+		TEST(guards_that_do_not_work),
+		cmocka_unit_test_setup_teardown(as_gpushare_conf_says, begin_live, end_live),
+		TEST(the_driver_gets_the_cut),
+		TEST(it_is_launched),
+		TEST(clusters_decide_as_a_whole),
+		TEST(each_refusal_has_its_reason),
+		TEST(not_if_it_is_not_wanted),
+		TEST(a_container_is_unpacked),
+		TEST(short_blocks_are_asked_in_groups),
+		TEST(the_guard_fits_the_blocks),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
