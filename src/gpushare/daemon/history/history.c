@@ -37,7 +37,7 @@ struct gs_history {
 	uint64_t forked_ns;
 	uint64_t lost; /* steps, since the last line about it */
 	char *text;    /* the answer under way */
-	size_t size;
+	size_t size, room;
 	int failed; /* there will be none, whatever else comes of it */
 };
 
@@ -52,7 +52,7 @@ static void drop_text(struct gs_history *h)
 {
 	free(h->text);
 	h->text = NULL;
-	h->size = 0;
+	h->size = h->room = 0;
 }
 
 /* All who still wait for an answer will get none. */
@@ -82,17 +82,31 @@ static void stop_helper(struct gs_history *h, int patience_ms)
 	give_up(h);
 }
 
-static int append(struct gs_history *h, const struct gs_history_answer *a)
+/* Room for so much. It doubles, since an answer comes in thousands of pieces, for each of which all
+ * of it might be copied. */
+static int make_room(struct gs_history *h, size_t size)
 {
+	size_t room = h->room ? h->room : sizeof(((struct gs_history_answer *)0)->text);
 	char *grown;
 
-	if (a->failed || a->length > sizeof(a->text) || h->size + a->length > ANSWER_MAX)
-		return -1;
-	grown = realloc(h->text, h->size + a->length + 1);
+	if (size <= h->room)
+		return 0;
+	while (room < size)
+		room *= 2;
+	grown = realloc(h->text, room);
 	if (!grown)
 		return -1;
-	memcpy(grown + h->size, a->text, a->length);
 	h->text = grown;
+	h->room = room;
+	return 0;
+}
+
+static int append(struct gs_history *h, const struct gs_history_answer *a)
+{
+	if (a->failed || a->length > sizeof(a->text) || h->size + a->length > ANSWER_MAX ||
+	    make_room(h, h->size + a->length + 1) < 0)
+		return -1;
+	memcpy(h->text + h->size, a->text, a->length);
 	h->size += a->length;
 	return 0;
 }
@@ -109,7 +123,7 @@ static void take_piece(struct gs_history *h, const struct gs_history_answer *a)
 	h->answered = a->ticket;
 	answered(h->d, a->ticket, h->text, h->size);
 	h->text = NULL;
-	h->size = 0;
+	h->size = h->room = 0;
 	h->failed = 0;
 }
 
