@@ -89,23 +89,23 @@ uint32_t gs_user_table_find(const struct gs_user_table *t, uint64_t user, uint64
 static void detach(struct gs_user_table *t, uint32_t place)
 {
 	struct entry *e = &t->entry[place];
-	struct part *o = &t->part[e->part];
+	struct part *p = &t->part[e->part];
 
-	*(e->older == NONE ? &o->oldest : &t->entry[e->older].newer) = e->newer;
-	*(e->newer == NONE ? &o->newest : &t->entry[e->newer].older) = e->older;
-	o->n--;
+	*(e->older == NONE ? &p->oldest : &t->entry[e->older].newer) = e->newer;
+	*(e->newer == NONE ? &p->newest : &t->entry[e->newer].older) = e->older;
+	p->n--;
 }
 
 static void attach(struct gs_user_table *t, uint32_t place)
 {
 	struct entry *e = &t->entry[place];
-	struct part *o = &t->part[e->part];
+	struct part *p = &t->part[e->part];
 
 	e->used = ++t->uses;
-	e->older = o->n++ ? o->newest : NONE;
+	e->older = p->n++ ? p->newest : NONE;
 	e->newer = NONE;
-	*(e->older == NONE ? &o->oldest : &t->entry[e->older].newer) = place;
-	o->newest = place;
+	*(e->older == NONE ? &p->oldest : &t->entry[e->older].newer) = place;
+	p->newest = place;
 }
 
 void gs_user_table_use(struct gs_user_table *t, uint32_t place)
@@ -120,13 +120,13 @@ static uint32_t victim(const struct gs_user_table *t, uint64_t user)
 	uint32_t most = 0, place = 0;
 
 	for (uint32_t i = 0; i < t->nparts; i++) {
-		const struct part *o = &t->part[i];
-		uint32_t n = o->n && o->user == user ? o->n + 1 : o->n;
+		const struct part *p = &t->part[i];
+		uint32_t n = p->n && p->user == user ? p->n + 1 : p->n;
 
 		if (n > most ||
-		    (n && n == most && t->entry[o->oldest].used < t->entry[place].used)) {
+		    (n && n == most && t->entry[p->oldest].used < t->entry[place].used)) {
 			most = n;
-			place = o->oldest;
+			place = p->oldest;
 		}
 	}
 	return place;
