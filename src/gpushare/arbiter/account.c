@@ -321,8 +321,8 @@ static void book(uint64_t *all, uint64_t *booked, uint64_t is)
 	uint64_t more = is - *booked;
 
 	*booked = is;
-	if (more <
-	    COPIED_MOST) /* and hundreds of such pages do not make the sum begin at 0 again */
+	/* Hundreds of pages with as much as that do not make the sum begin at 0 again. */
+	if (more < COPIED_MOST)
 		*all = more < UINT64_MAX - *all ? *all + more : UINT64_MAX;
 }
 

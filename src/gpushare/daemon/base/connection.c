@@ -24,11 +24,10 @@
 
 /* How many messages of one connection are handled before the others get their turn. */
 #define MESSAGES_PER_STEP 32
-/* How many messages are read from a connection whose process has ended. */
-#define LAST_MESSAGES 512
-
 /* And for how long, but for the last of them. */
 #define STEP_NS (5 * GS_NS_PER_MS)
+/* How many messages are read from a connection whose process has ended. */
+#define LAST_MESSAGES 512
 
 #define LISTENERS_MAX 8
 
