@@ -32,7 +32,7 @@ table2|40|1|7|table2.csv|table2 run
 mix-mps|30|2|5|mix-mps.csv mix-mps.svg|ROUNDS_MPS=140 POLICIES_MPS=srt mix mps
 mix-frs|30|1|5|mix-frs.csv mix-frs.svg|ROUNDS_FRS=70 mix frs
 mix-frs300|60|2|5|mix-frs.csv=mix-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
-mix-mps1500|220|2|5|mix-mps.csv=mix-mps1500.csv mix-mps.svg=mix-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
+mix-mps1500|240|2|5|mix-mps.csv=mix-mps1500.csv mix-mps.svg=mix-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
 mix-all|130|2|5|mix-all.csv mix-all.svg|ROUNDS=60 mix all
 mix-effisha|70|2|5|mix-effisha.csv mix-effisha.svg|ROUNDS_EFFISHA=4 POLICIES_EFFISHA="fifo piv dprr sjf srt rr cfs frs" mix effisha
 decide|5|2|5|decide.csv|"$build/sched_bench" >"$into/decide.csv"

@@ -91,4 +91,18 @@ partly() {
 	[ $? = 1 ] && grep interrupted "$TMP/err" && [ "$(grep -v '^#' "$TMP/part.csv" | cut -d, -f1,2 | tail -n +2)" = none,driver ] && nothing_left
 }
 check "what was measured before an interruption is written" partly
+rounds_count() {
+	local pid
+	"${BENCH[@]:2}" --workload "$TMP/three.csv" --policy frs --isolation contexts --rounds 100000 --alone 2 --task 1 --output "$TMP/rounds" 2>"$TMP/err" & pid=$!
+	pids=("$pid")
+	until_true 60 grep -q 'contexts frs: [0-9]* of 100000 rounds' "$TMP/err" || { cat "$TMP/err"; return 1; }
+	kill -TERM $pid
+	wait $pid
+	[ $? = 1 ] && grep -E 'interrupted after [1-9][0-9]* of 100000 rounds' "$TMP/err" || { cat "$TMP/err"; return 1; }
+	local counted
+	counted=$(sed -n 's/.*interrupted after \([0-9]*\) of.*/\1/p' "$TMP/err")
+	# The simulator ran as many.
+	grep -E "^contexts,frs,$counted,3,[0-9.]+,.*,[0-9.]+$" "$TMP/rounds.csv" && nothing_left
+}
+check "the rounds before an interruption count" rounds_count
 finish

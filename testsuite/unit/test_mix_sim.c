@@ -67,15 +67,14 @@ static struct mix two_kernels(void)
 			.length_ns = 10 * MS, .block_tasks = 200, .priority = 1, .shares = 1
 		};
 	memset(&shared, 0, sizeof(shared));
-	return (struct mix) { .workload = { kernel, 2 },
-			      .rounds = 1,
-			      .workers = { .page = &shared.page } };
+	return (struct mix) { .workload = { kernel, 2 }, .workers = { .page = &shared.page } };
 }
 
 static double simulated_antt(uint64_t taken_ns)
 {
 	struct mix m = two_kernels();
 	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" },
+				.rounds = 1,
 				.taken_ns = taken_ns,
 				.gpu_ns = { 10 * MS, 10 * MS } };
 	struct gs_error err;
@@ -103,6 +102,7 @@ static void test_quanta_follow_it_round_by_round(void **state)
 {
 	struct mix m = two_kernels();
 	struct mix_result r = { .way = { BENCH_CONTEXTS, "rr" },
+				.rounds = 4,
 				.taken_ns = 135 * US,
 				.belief = { { 135 * US, { 0 } }, { 1 * MS, { 0 } } },
 				.beliefs = 2,
@@ -110,7 +110,6 @@ static void test_quanta_follow_it_round_by_round(void **state)
 	struct gs_error err;
 
 	(void)state;
-	m.rounds = 4;
 	assert_int_equal(mix_simulate(&m, &r, &err), 0);
 	assert_float_equal(r.sim.antt, ((18.1 + 20) / 2 / 10 + (10 + 20) / 2.0 / 10) / 2, 0.02);
 }
@@ -141,7 +140,9 @@ static void test_median_of_what_gpushared_says(void **state)
 static void test_lengths_are_told_as_gpushared_had_them(void **state)
 {
 	struct mix_gaps *gaps = calloc(1, sizeof(*gaps));
-	struct mix_result r = { .way = { BENCH_CONTEXTS, "sjf" }, .gpu_ns = { 10 * MS, 10 * MS } };
+	struct mix_result r = { .way = { BENCH_CONTEXTS, "sjf" },
+				.rounds = 1,
+				.gpu_ns = { 10 * MS, 10 * MS } };
 	struct mix m = two_kernels();
 	struct gs_error err;
 
@@ -165,7 +166,7 @@ static void test_lengths_are_told_as_gpushared_had_them(void **state)
 	assert_float_equal(r.sim.antt, 1.5, 0.01);
 	assert_true(r.sim.dntt_avg > 0.49);
 	/* Where gpushared believed the first one to be the shorter one, it is let finish. */
-	m.rounds = 3;
+	r.rounds = 3;
 	r.belief[2].alone_ns[0] = 9 * MS;
 	assert_int_equal(mix_simulate(&m, &r, &err), 0);
 	assert_float_equal(r.sim.dntt_avg, 0.17, 0.01);

@@ -20,6 +20,7 @@ struct mix_belief {
 /* The programs under one way of sharing. */
 struct mix_result {
 	struct bench_way way;
+	unsigned rounds;     /* measured; fewer than were wanted after an interrupt */
 	struct sim_row *row; /* by kernel */
 	struct sim_summary live, sim;
 	int has_sim;

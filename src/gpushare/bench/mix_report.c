@@ -56,7 +56,7 @@ static void write_summary(FILE *f, const struct mix *m, const struct mix_result 
 		const struct sim_summary *l = &r->live, *s = &r->sim;
 
 		fprintf(f, "%s,%s,%u,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%llu,",
-			bench_way_isolation(&r->way), r->way.policy, m->rounds, m->workload.count,
+			bench_way_isolation(&r->way), r->way.policy, r->rounds, m->workload.count,
 			l->antt, l->dntt, l->dntt_avg, l->stp, l->jain, l->makespan_ms,
 			(double)m->sum_ns / 1e6, makespan_per_sum(m, r), r->alone_ratio,
 			(double)r->handover_ns / 1e3, (unsigned long long)r->wrong);

@@ -201,7 +201,7 @@ int mix_simulate(struct mix *m, struct mix_result *r, struct gs_error *err)
 	struct sim_experiment x = {
 		.workload = &m->workload,
 		.order = m->order,
-		.rounds = m->rounds,
+		.rounds = r->rounds,
 		.costs = r->costs,
 		.belief = belief,
 		.beliefs = m->has_handover ? 0 : r->beliefs,

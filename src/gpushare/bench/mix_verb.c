@@ -18,6 +18,7 @@
 #define REQUESTED_ABOUT 32 /* rounds after which gpushared is asked */
 #define LEAD_NS (20 * GS_NS_PER_MS)
 #define ROUND_S 300
+#define SAID_EVERY_NS (5 * GS_NS_PER_S) /* how far the rounds are */
 
 /* ---- Before the rounds ------------------------------------------------- */
 
@@ -132,41 +133,53 @@ static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outc
  * recovers, so rounds without it would have other hand-overs than those that the simulator is
  * given.
  */
-static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
-		      struct mix_gaps *gaps, struct gs_error *err)
+static int add_round(struct mix *m, struct mix_result *r, const struct sim_arrival *arrival,
+		     struct sim_rounds *rounds, struct mix_gaps *gaps, struct gs_error *err)
 {
 	unsigned every = (m->rounds + REQUESTED_ABOUT - 1) / REQUESTED_ABOUT;
 	struct sim_outcome outcome[BENCH_PROGRAMS_MAX];
+	uint64_t before = gaps->handovers, origin;
+	struct gs_span *span = NULL;
+	size_t spans = 0;
+
+	if (run_round(m, arrival, outcome, &origin, err) < 0)
+		return -1;
+	/* Ask first: gpushared recovers the processor time of the answer while the trace is read.
+	 */
+	if (bench_managed(r->way.share) && r->rounds % every == 0 &&
+	    mix_gaps_request(m, gaps, err) < 0)
+		return -1;
+	if (inspect(m, r, outcome, &span, &spans, err) < 0)
+		return -1;
+	mix_gaps_find(m, span, spans, bench_managed(r->way.share), gaps);
+	sim_rounds_add(rounds, outcome, gaps->handovers - before, 0);
+	if (r->rounds++ == 0) {
+		r->span = span;
+		r->spans = spans;
+		r->origin_ns = origin;
+	} else {
+		free(span);
+	}
+	return 0;
+}
+
+/* An interrupt ends them, and those before it count. */
+static int run_rounds(struct mix *m, struct mix_result *r, struct sim_rounds *rounds,
+		      struct mix_gaps *gaps, struct gs_error *err)
+{
 	struct sim_arrival arrival[BENCH_PROGRAMS_MAX];
-	uint64_t state, origin;
+	uint64_t state, said_ns = gs_clock_ns();
 
 	sim_order_first(&m->order, &m->workload, arrival, &state);
-	for (unsigned round = 0; round < m->rounds; round++) {
-		struct gs_span *span = NULL;
-		uint64_t before = gaps->handovers;
-		size_t spans = 0;
-
+	while (r->rounds < m->rounds) {
 		sim_order_next(&m->order, arrival, m->workload.count, &state);
-		if (run_round(m, arrival, outcome, &origin, err) < 0)
-			return -1;
-		/*
-		 * Ask first: gpushared recovers the processor time of the answer while the trace is
-		 * read.
-		 */
-		if (bench_managed(r->way.share) && round % every == 0 &&
-		    mix_gaps_request(m, gaps, err) < 0)
-			return -1;
-		if (inspect(m, r, outcome, &span, &spans, err) < 0)
-			return -1;
-		mix_gaps_find(m, span, spans, bench_managed(r->way.share), gaps);
-		sim_rounds_add(rounds, outcome, gaps->handovers - before, 0);
-		if (round == 0) {
-			r->span = span;
-			r->spans = spans;
-			r->origin_ns = origin;
-		} else {
-			free(span);
-		}
+		if (add_round(m, r, arrival, rounds, gaps, err) < 0)
+			return bench_interrupted && r->rounds ? 0 : -1;
+		if (gs_clock_ns() - said_ns < SAID_EVERY_NS)
+			continue;
+		said_ns = gs_clock_ns();
+		fprintf(stderr, "gpushare-bench: %s %s: %u of %u rounds\n",
+			bench_way_isolation(&r->way), r->way.policy, r->rounds, m->rounds);
 	}
 	return 0;
 }
@@ -245,6 +258,11 @@ static size_t run_all(struct command *c, struct mix_result *result, size_t count
 		fprintf(stderr, "gpushare-bench: %s %s: ANTT %.2f\n",
 			bench_way_isolation(&result[i].way), result[i].way.policy,
 			result[i].live.antt);
+		if (bench_interrupted) {
+			gs_fail(err, "interrupted after %u of %u rounds", result[i].rounds,
+				c->mix.rounds);
+			return i + 1;
+		}
 	}
 	*rc = 0;
 	return count;
