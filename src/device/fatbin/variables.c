@@ -8,21 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/saturate.h"
 #include "device/fatbin/objects.h"
 
 #define BLANKS " \t\r\n"
-
-static uint64_t add(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-	uint64_t c;
-
-	return __builtin_mul_overflow(a, b, &c) ? UINT64_MAX : c;
-}
 
 /* ---- PTX -------------------------------------------------------------------- */
 
@@ -74,9 +63,9 @@ static uint64_t extent(const char **at)
 			return 0;
 		end += *end == 'U';
 		*at = end + strspn(end, BLANKS);
-		product = times(product, one);
+		product = gs_multiply_saturated(product, one);
 		if (**at != '*') {
-			sum = add(sum, product);
+			sum = gs_add_saturated(sum, product);
 			product = 1;
 		}
 		if (**at != '*' && **at != '+')
@@ -93,7 +82,7 @@ static uint64_t extents(const char **at)
 	while (**at == '[') {
 		++*at;
 		*at += strspn(*at, BLANKS);
-		n = times(n, **at == ']' ? 0 : extent(at));
+		n = gs_multiply_saturated(n, **at == ']' ? 0 : extent(at));
 		*at += strcspn(*at, "];");
 		*at += **at == ']';
 		*at += strspn(*at, BLANKS);
@@ -158,7 +147,8 @@ static uint64_t declaration(const char *p)
 		if (*p == '=')
 			values = initialiser(&p);
 		/* Without a size it is as large as its initialiser. */
-		total = add(total, times(bytes * vector, n ? n : values));
+		total = gs_add_saturated(total,
+					 gs_multiply_saturated(bytes * vector, n ? n : values));
 		p += strcspn(p, ";,");
 		p += *p == ',';
 		p += strspn(p, BLANKS);
@@ -197,7 +187,7 @@ uint64_t gs_ptx_variables(const char *text, size_t len)
 
 			if (strncmp(p, spaces[i], n) == 0 &&
 			    (p[n] == '.' || isspace((unsigned char)p[n])) && !is_extern(copy, p))
-				bytes = add(bytes, declaration(p + n));
+				bytes = gs_add_saturated(bytes, declaration(p + n));
 		}
 	free(copy);
 	return bytes;
@@ -232,7 +222,7 @@ uint64_t gs_cubin_variables(const void *data, size_t len, int with_code)
 		return 0;
 	for (uint64_t i = 0; i < elf.count && gs_elf_section(&elf, i, &s, &err) == 0; i++)
 		if (is_loaded(&s, with_code))
-			bytes = add(bytes, s.size);
+			bytes = gs_add_saturated(bytes, s.size);
 	return bytes;
 }
 

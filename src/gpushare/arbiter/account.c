@@ -3,6 +3,7 @@
 #include "gpushare/arbiter/account.h"
 
 #include "common/clock.h"
+#include "common/saturate.h"
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
@@ -321,9 +322,8 @@ static void book(uint64_t *all, uint64_t *booked, uint64_t is)
 	uint64_t more = is - *booked;
 
 	*booked = is;
-	/* Hundreds of pages with as much as that do not make the sum begin at 0 again. */
 	if (more < COPIED_MOST)
-		*all = more < UINT64_MAX - *all ? *all + more : UINT64_MAX;
+		*all = gs_add_saturated(*all, more); /* hundreds of pages may say as much as that */
 }
 
 void gs_gpu_client_copied(struct gs_gpu_client *t)

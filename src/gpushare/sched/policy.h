@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "common/saturate.h"
 #include "gpushare/sched/settings.h"
 
 #define GS_NO_LIMIT UINT64_MAX
@@ -20,7 +21,7 @@
 /* A sum that stays at GS_NO_LIMIT instead of wrapping around. */
 static inline uint64_t gs_later(uint64_t t, uint64_t by)
 {
-	return by > UINT64_MAX - t ? UINT64_MAX : t + by;
+	return gs_add_saturated(t, by);
 }
 
 /* The core's links of a task in its queue and index (tasks.c). */

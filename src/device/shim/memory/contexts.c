@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
+#include "common/saturate.h"
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/context.h"
 #include "device/shim/memory/charge.h"
@@ -291,7 +292,7 @@ SHIM_EXPORT CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	kind = (enum shim_charge_kind)(SHIM_CHARGE_LIMIT + (int)limit);
 	shim_unhold(kind, (uintptr_t)ctx, &had, NULL);
 	if (after > before)
-		want = had > UINT64_MAX - (after - before) ? UINT64_MAX : had + (after - before);
+		want = gs_add_saturated(had, after - before);
 	else
 		want = had > before - after ? had - (before - after) : 0;
 	if (want > had && !shim_charge(s, want - had)) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/saturate.h"
 #include "gpushare/daemon/report/report_json.h"
 #include "gpushare/daemon/report/report_unmanaged.h"
 #include "gpushare/metrics/metrics.h"
@@ -44,12 +45,6 @@ const char *gs_report_made_of(uint32_t made_of)
 	return made_of < GS_MADE_OF_COUNT ? names[made_of] : "?";
 }
 
-/* What clients say may be any number: a sum does not begin at 0 again. */
-static uint64_t sum_of(uint64_t a, uint64_t b)
-{
-	return b < UINT64_MAX - a ? a + b : UINT64_MAX;
-}
-
 static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
 {
 	row->h2d_mb = (double)of[GS_COPY_TO_DEVICE].bytes / MIB;
@@ -58,7 +53,7 @@ static void fill_copies(struct gs_report_row *row, const struct gs_copied *of)
 	row->copies = 0;
 	row->copying_ms = row->copy_waited_ms = 0;
 	for (int way = 0; way < GS_COPY_DIRECTIONS; way++) {
-		row->copies = sum_of(row->copies, of[way].copies);
+		row->copies = gs_add_saturated(row->copies, of[way].copies);
 		row->copying_ms += (double)of[way].host_ns / 1e6;
 		row->copy_waited_ms += (double)of[way].waited_ns / 1e6;
 	}
