@@ -12,31 +12,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SUCCESS 0
-#define INSUFFICIENT_SIZE 7
-#define SAMPLES 5
+#include "../unit/nvml_types.h"
 
-struct process_v1 {
-	unsigned int pid;
-	unsigned long long bytes;
-};
-struct sample {
-	unsigned int pid;
-	unsigned long long at_us;
-	unsigned int sm, memory, encoder, decoder;
-};
-struct accounting {
-	unsigned int gpu, memory;
-	unsigned long long most_bytes, ms, since;
-	unsigned int running, reserved[5];
-};
-struct field_value {
-	unsigned int field, scope;
-	long long at_us, latency_us;
-	unsigned int type;
-	int rc;
-	unsigned long long value;
-};
+#define SAMPLES 5
 
 static void *library, *device;
 
@@ -60,13 +38,13 @@ static void processes(const char *name)
 	int rc = get(device, &n, NULL);
 
 	printf("%s room rc=%d n=%u\n", name, rc, n);
-	if (rc != INSUFFICIENT_SIZE)
+	if (rc != NVML_ERROR_INSUFFICIENT_SIZE)
 		return;
 	room = n;
 	p = calloc(room, sizeof(*p));
 	rc = p ? get(device, &n, p) : -1;
 	printf("%s rc=%d:", name, rc);
-	for (unsigned int i = 0; rc == SUCCESS && i < n && i < room; i++)
+	for (unsigned int i = 0; rc == NVML_SUCCESS && i < n && i < room; i++)
 		printf(" %u=%llu", p[i].pid, p[i].bytes);
 	printf("\n");
 	free(p);
@@ -90,12 +68,12 @@ static void accounting(void)
 	printf("accounting rc=%d on=%u\n", rc, on);
 	rc = CALL("nvmlDeviceGetAccountingBufferSize", (void *, unsigned int *))(device, &n);
 	pid = calloc(n, sizeof(*pid));
-	if (rc != SUCCESS || !pid)
+	if (rc != NVML_SUCCESS || !pid)
 		exit(1);
 	rc = CALL("nvmlDeviceGetAccountingPids", (void *, unsigned int *, unsigned int *))(device,
 											   &n, pid);
 	printf("accounted rc=%d n=%u\n", rc, n);
-	for (unsigned int i = 0; rc == SUCCESS && i < n; i++)
+	for (unsigned int i = 0; rc == NVML_SUCCESS && i < n; i++)
 		stats("own", pid[i]);
 	free(pid);
 	stats("foreign", 1);
@@ -111,13 +89,13 @@ static void utilization(void)
 	int rc = get(device, NULL, &n, 0);
 
 	printf("samples room rc=%d n=%u\n", rc, n);
-	if (rc != INSUFFICIENT_SIZE)
+	if (rc != NVML_ERROR_INSUFFICIENT_SIZE)
 		return;
 	room = n;
 	s = calloc(room, sizeof(*s));
 	rc = s ? get(device, s, &n, 0) : -1;
 	printf("samples rc=%d:", rc);
-	for (unsigned int i = 0; rc == SUCCESS && i < n && i < room; i++)
+	for (unsigned int i = 0; rc == NVML_SUCCESS && i < n && i < room; i++)
 		printf(" %u=%u", s[i].pid, s[i].sm);
 	printf("\n");
 	free(s);
@@ -158,9 +136,10 @@ int main(void)
 		printf("%s\n", dlerror());
 		return 1;
 	}
-	if (CALL("nvmlInit_v2", (void))() != SUCCESS ||
-	    CALL("nvmlDeviceGetCount_v2", (unsigned int *))(&n) != SUCCESS || n != 1 ||
-	    CALL("nvmlDeviceGetHandleByIndex_v2", (unsigned int, void **))(0, &device) != SUCCESS)
+	if (CALL("nvmlInit_v2", (void))() != NVML_SUCCESS ||
+	    CALL("nvmlDeviceGetCount_v2", (unsigned int *))(&n) != NVML_SUCCESS || n != 1 ||
+	    CALL("nvmlDeviceGetHandleByIndex_v2", (unsigned int, void **))(0, &device) !=
+		    NVML_SUCCESS)
 		return 1;
 	processes("nvmlDeviceGetComputeRunningProcesses");
 	processes("nvmlDeviceGetGraphicsRunningProcesses");
@@ -168,5 +147,5 @@ int main(void)
 	utilization();
 	fields();
 	memory();
-	return CALL("nvmlShutdown", (void))() != SUCCESS;
+	return CALL("nvmlShutdown", (void))() != NVML_SUCCESS;
 }

@@ -12,20 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct process_v1 {
-	unsigned int pid;
-	unsigned long long bytes;
-};
-struct process {
-	unsigned int pid;
-	unsigned long long bytes;
-	unsigned int gpu_instance, compute_instance;
-};
-struct sample {
-	unsigned int pid;
-	unsigned long long at_us;
-	unsigned int sm, memory, encoder, decoder;
-};
+#include "../unit/nvml_types.h"
 
 static void *library, *device;
 
@@ -82,7 +69,7 @@ static void list(const char *what, int rc, const void *entries, size_t size, uns
 static void processes(void)
 {
 	static struct process_v1 v1[64];
-	static struct process v3[64];
+	static struct process_info v3[64];
 	static struct sample samples[64];
 	unsigned int n = 0;
 	int rc = CALL("nvmlDeviceGetComputeRunningProcesses_v3",

@@ -11,47 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define ERROR_NOT_SUPPORTED 3
-#define ERROR_NOT_FOUND 6
-#define ERROR_INSUFFICIENT_SIZE 7
+#include "nvml_types.h"
 
-struct process_v1 {
-	unsigned int pid;
-	unsigned long long bytes;
-};
-struct process_info {
-	unsigned int pid;
-	unsigned long long bytes;
-	unsigned int gpu_instance, compute_instance;
-};
-struct memory_info {
-	unsigned long long total, free, used;
-};
-struct memory_info_v2 {
-	unsigned int version;
-	unsigned long long total, reserved, free, used;
-};
-struct utilization {
-	unsigned int gpu, memory;
-};
-struct accounting {
-	unsigned int gpu, memory;
-	unsigned long long most_bytes, ms, since;
-	unsigned int running, reserved[5];
-};
-struct field_value {
-	unsigned int field, scope;
-	long long at_us, latency_us;
-	unsigned int type;
-	int rc;
-	unsigned long long value;
-};
-struct sample {
-	unsigned int pid;
-	unsigned long long at_us;
-	unsigned int sm, memory, encoder, decoder;
-};
+#define EXPORT __attribute__((visibility("default")))
 
 EXPORT int nvmlDeviceGetMemoryInfo(void *device, struct memory_info *info);
 EXPORT int nvmlDeviceGetMemoryInfo_v2(void *device, struct memory_info_v2 *info);
@@ -119,7 +81,7 @@ int nvmlDeviceGetMemoryInfo(void *device, struct memory_info *info)
 		fclose(f);
 	}
 	if (!text || sscanf(text, "%llu %llu", &info->total, &info->used) != 2)
-		return ERROR_NOT_SUPPORTED;
+		return NVML_ERROR_NOT_SUPPORTED;
 	info->free = info->total - info->used;
 	return 0;
 }
@@ -200,7 +162,7 @@ int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj)
 
 	(void)device;
 	if (!watts)
-		return ERROR_NOT_SUPPORTED;
+		return NVML_ERROR_NOT_SUPPORTED;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	*mj = (unsigned long long)(atof(watts) *
 				   ((double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6));
@@ -241,7 +203,7 @@ static int list(unsigned int *n,
 	}
 	if (f)
 		fclose(f);
-	return *n > room || (*n && !entries) ? ERROR_INSUFFICIENT_SIZE : 0;
+	return *n > room || (*n && !entries) ? NVML_ERROR_INSUFFICIENT_SIZE : 0;
 }
 
 static void put_v1(void *entries, unsigned int i, unsigned int pid, unsigned long long bytes)
@@ -326,14 +288,14 @@ int nvmlDeviceGetAccountingStats(void *device, unsigned int pid, struct accounti
 	unsigned int n = 64;
 
 	if (nvmlDeviceGetComputeRunningProcesses(device, &n, all) != 0)
-		return ERROR_NOT_FOUND;
+		return NVML_ERROR_NOT_FOUND;
 	memset(stats, 0, sizeof(*stats));
 	for (unsigned int i = 0; i < n; i++)
 		if (all[i].pid == pid) {
 			stats->most_bytes = all[i].bytes;
 			return 0;
 		}
-	return ERROR_NOT_FOUND;
+	return NVML_ERROR_NOT_FOUND;
 }
 
 int nvmlDeviceGetFieldValues(void *device, int n, struct field_value *values)

@@ -339,20 +339,38 @@ static void one_that_was_cut_short_is_learned_from(void **state)
 }
 
 #ifdef HAVE_SQLITE
+#define PATH_ROOM 64
+
+static void make_empty_file(char path[PATH_ROOM])
+{
+	int fd;
+
+	snprintf(path, PATH_ROOM, "/tmp/gpushare-learned.XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static struct gs_history_db *opened(const char *path)
+{
+	struct gs_error err;
+	struct gs_history_db *db = gs_history_db_open(path, 100, &err);
+
+	assert_non_null(db);
+	return db;
+}
+
 static void it_survives_a_restart(void **state)
 {
-	char path[] = "/tmp/gpushare-learned.XXXXXX";
 	struct gs_learned_entry *all;
 	struct gs_error err;
 	struct gs_history_db *db;
+	char path[PATH_ROOM];
 	size_t n;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
-	db = gs_history_db_open(path, 100, &err);
-	assert_non_null(db);
+	make_empty_file(path);
+	db = opened(path);
 	for (uint64_t k = 1; k <= 3; k++)
 		assert_int_equal(
 			gs_history_db_learn(
@@ -361,8 +379,7 @@ static void it_survives_a_restart(void **state)
 	assert_int_equal(
 		gs_history_db_learn(db, &(struct gs_learned_entry) { UINT64_MAX - 2, 5 }, &err), 0);
 	gs_history_db_close(db);
-	db = gs_history_db_open(path, 100, &err);
-	assert_non_null(db);
+	db = opened(path);
 	assert_int_equal(gs_history_db_learned(db, &all, &n, &err), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(all[2].key, UINT64_MAX - 2); /* the latest comes last */
@@ -400,20 +417,17 @@ static void make_old_file(const char *path)
 /* The file is as bounded as the table, and by the same rule. */
 static void the_file_keeps_what_others_have(void **state)
 {
-	char path[] = "/tmp/gpushare-learned.XXXXXX";
 	struct gs_learned *l = gs_learned_create();
 	struct gs_learned_entry *all;
 	struct gs_error err;
 	struct gs_history_db *db;
+	char path[PATH_ROOM];
 	size_t n;
-	int fd = mkstemp(path);
 
 	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
+	make_empty_file(path);
 	make_old_file(path);
-	db = gs_history_db_open(path, 100, &err);
-	assert_non_null(db);
+	db = opened(path);
 	for (uint32_t k = 1; k <= 10; k++)
 		assert_int_equal(
 			gs_history_db_learn(db, &(struct gs_learned_entry) { of(1, k), 7 }, &err),
