@@ -25,6 +25,9 @@
 #include "common/clock.h"
 #include "config.h"
 #include "gpushare/daemon/base/proc.h"
+#include "gpushare/daemon/base/state.h"
+#include "gpushare/daemon/base/step.h"
+#include "gpushare/daemon/steps/step_line.h"
 #include "live_util.h"
 
 static void test_restart_drops_the_dead(void **state)
@@ -242,6 +245,36 @@ static void test_woken_process(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+/* A user has more steps than a gpushared would admit: from one that admitted more, or with others'
+ * steps that have ended since. All come back, as far as there are places. */
+static void test_a_users_many_steps_come_back(void **state)
+{
+	enum { STEPS = GS_STEPS_MAX + 1 };
+	struct live *l = *state;
+	struct gs_step_info info = {
+		.job_id = 7, .uid = 4711, .shares = 10, .job_shares = 10, .memory = 1 << 20
+	};
+	char line[GS_STATE_LINE_MAX], *text = NULL;
+	struct gs_proc proc;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	assert_int_equal(gs_proc_read(getpid(), &proc), 0);
+	info.registrant = getpid();
+	info.start = proc.start;
+	fputs("gpushare state 2 4026531850 boot -\n", f);
+	for (info.step_id = 0; info.step_id < STEPS; info.step_id++) {
+		assert_true(gs_state_print(&info, line, sizeof(line)) < (int)sizeof(line));
+		fprintf(f, "%s\n", line);
+	}
+	fclose(f);
+	restart_with(l, text);
+	free(text);
+	assert_int_equal(live_logged(l, "known from before"), GS_STEPS_MAX);
+	assert_int_equal(live_logged(l, "dropped: there are 1024 steps already"), 1);
+}
+
 static void test_local_ids_go_round(void **state)
 {
 	struct live *l = *state;
@@ -298,9 +331,10 @@ static void test_history_knows_local_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		LIVE(test_restart_drops_the_dead),  LIVE(test_local_ids_go_on),
-		LIVE(test_local_ids_go_round),      LIVE(test_folder_as_state),
-		LIVE(test_a_boot_ends_all_steps),   LIVE(test_woken_process),
+		LIVE(test_restart_drops_the_dead),       LIVE(test_local_ids_go_on),
+		LIVE(test_local_ids_go_round),           LIVE(test_folder_as_state),
+		LIVE(test_a_boot_ends_all_steps),        LIVE(test_woken_process),
+		LIVE(test_a_users_many_steps_come_back),
 #ifdef HAVE_SQLITE
 		LIVE(test_history_knows_local_ids),
 #endif

@@ -3,18 +3,34 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/places.h"
 
-int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err)
+/* Of the steps that there are; own: the user's. */
+static unsigned count(const struct gs_daemon *d, uid_t uid, unsigned *own)
 {
-	unsigned all = 0, own = 0, are_free;
 	const struct gs_step *s;
+	unsigned all = 0;
 
+	*own = 0;
 	TAILQ_FOREACH (s, &d->steps, link) {
 		all++;
-		own += s->info.uid == uid;
+		*own += s->info.uid == uid;
 	}
-	if (all >= GS_STEPS_MAX)
-		return gs_fail(err, "there are %u steps already", all);
-	are_free = GS_STEPS_MAX - all;
+	return all;
+}
+
+int gs_places_left(const struct gs_daemon *d, struct gs_error *err)
+{
+	unsigned own, all = count(d, 0, &own);
+
+	return all >= GS_STEPS_MAX ? gs_fail(err, "there are %u steps already", all) : 0;
+}
+
+int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err)
+{
+	unsigned own, are_free;
+
+	if (gs_places_left(d, err) < 0)
+		return -1;
+	are_free = GS_STEPS_MAX - count(d, uid, &own);
 	if (uid != 0 && are_free <= GS_STEPS_LAST && own >= are_free)
 		return gs_fail(err,
 			       "uid %u has %u steps here, and the last %u of %u places are for "

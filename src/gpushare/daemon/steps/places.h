@@ -9,10 +9,12 @@
 #include "common/error.h"
 #include "gpushare/daemon/base/step.h"
 
+/* Is there a place at all, of GS_STEPS_MAX? 0; -1 with the reason. */
+int gs_places_left(const struct gs_daemon *d, struct gs_error *err);
+
 /*
- * May the user have one more step at a time? 0; -1 with the reason. There are GS_STEPS_MAX places;
- * the last GS_STEPS_LAST of them are for root and for users who have fewer steps than places are
- * free. What was once allowed is allowed again when the same steps come back in their order.
+ * May the user have one more step at a time? 0; -1 with the reason. The last GS_STEPS_LAST places
+ * are for root and for users who have fewer steps than places are free.
  */
 int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err);
 #define GS_STEPS_LAST (GS_STEPS_MAX / 4)

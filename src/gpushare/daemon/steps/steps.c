@@ -190,7 +190,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "a step needs a step id of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
-	return gs_places_admit(d, info->uid, err);
+	return gs_places_left(d, err);
 }
 
 /* Looked up once per step, since a directory service may be slow. */
@@ -254,16 +254,12 @@ static struct gs_step *new_step(const struct gs_step_info *info, struct gs_error
 	return s;
 }
 
-struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
-			    struct gs_error *err)
+static struct gs_step *add(struct gs_daemon *d, const struct gs_step_info *info,
+			   struct gs_device *device, struct gs_error *err)
 {
-	struct gs_device *device;
-	struct gs_step *s;
+	struct gs_step *s = new_step(info, err);
 	uint64_t bytes;
 
-	if (check_info(d, info, &device, err) < 0)
-		return NULL;
-	s = new_step(info, err);
 	if (!s)
 		return NULL;
 	name_user(s);
@@ -291,6 +287,16 @@ struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info
 	gs_dmem_begin(d, s, GS_DMEM_PROC);
 	gs_step_watch(d, s, on_registrant_gone);
 	return s;
+}
+
+struct gs_step *gs_step_add(struct gs_daemon *d, const struct gs_step_info *info,
+			    struct gs_error *err)
+{
+	struct gs_device *device;
+
+	if (check_info(d, info, &device, err) < 0 || gs_places_admit(d, info->uid, err) < 0)
+		return NULL;
+	return add(d, info, device, err);
 }
 
 static void forget(struct gs_step *s)
@@ -414,12 +420,14 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 
 static int parse(struct gs_daemon *d, const char *line)
 {
+	struct gs_device *device;
 	struct gs_step_info info;
 	struct gs_error err;
 
 	if (gs_state_parse(line, &info) < 0)
 		return 0;
-	if (!gs_step_add(d, &info, &err))
+	/* Its user's part of the places is not asked for: the step has its place already. */
+	if (check_info(d, &info, &device, &err) < 0 || !add(d, &info, device, &err))
 		gs_log(GS_LOG_WARN, "job " GS_JOB_F " uid %u: dropped: %s", GS_JOB(info.job_id),
 		       (unsigned)info.uid, err.text);
 	else if (!gs_proc_alive(info.registrant, info.start)) /* gs_steps_sweep() ends it */
