@@ -48,8 +48,9 @@ check "with one GPU the data-parallel jobs are skipped with a line" one_gpu
 check "mixes_torch.py is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$scripts/mixes_torch.py"
 if python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
 	kinds=(big+big gpt+gpt request-graph+big request-eager+gpt request-busy+gpt decode+gpt loader+gpt)
+	check "data-parallel programs notice wrong weights, gradients and sums" t 300 "$SRC/testsuite/bench/parallel_faults.py" "$scripts"
 else
-	note "no PyTorch: of its programs only big runs, with a stand-in for a product"
+	note "no PyTorch: of its programs only big runs, with a stand-in for a product, and parallel_faults.py is not run"
 	kinds=(big+big)
 	mkdir -p "$TMP/stand-in/torch"
 	cat >"$TMP/stand-in/torch/__init__.py" <<-'EOF'

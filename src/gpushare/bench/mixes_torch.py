@@ -334,21 +334,33 @@ class Parallel(Program):
         model = nn.Sequential(*(Block(width, heads, False) for _ in range(layers))).to(self.device)
         self.model = nn.parallel.DistributedDataParallel(model, device_ids=None if self.tiny else [0])
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4)
-        self.x = torch.randn(batch, length, width, device=self.device)
-        self.y = torch.randn(batch, length, width, device=self.device)
+        self.shape = batch, length, width
+        self.x, self.y = self.data(self.rank)
         self.flag = torch.zeros(1, device=self.device)
-        self.over = False
+        self.steps, self.over = 0, False
+
+    def data(self, rank):
+        """Each process has data of its own: without the other's gradients its weights would be others."""
+        random = torch.Generator(self.device).manual_seed(100 + rank)
+        return [torch.randn(self.shape, generator=random, device=self.device) for _ in range(2)]
+
+    def backward(self, x, y):
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = functional.mse_loss(self.model(x), y)
+        loss.backward()
+        return loss
 
     def step(self, last=False):
-        """The first process says which step is the last, so that both end with the same one."""
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = functional.mse_loss(self.model(self.x), self.y)
-        loss.backward()
+        """Each step has a sum that is known; its half says that the first process ends with this one."""
+        self.loss = self.backward(self.x, self.y)
         self.optimizer.step()
-        self.flag.fill_(1.0 if last and self.rank == 0 else 0.0)
-        self.dist.all_reduce(self.flag, op=self.dist.ReduceOp.MAX)
-        self.over = self.flag.item() > 0
-        self.loss = loss
+        self.steps += 1
+        self.flag.fill_(self.steps * (self.rank + 1) + (0.5 if last and self.rank == 0 else 0))
+        self.dist.all_reduce(self.flag, op=self.dist.ReduceOp.SUM)
+        more = self.flag.item() - 3 * self.steps
+        if more not in (0, 0.5):
+            raise RuntimeError("a wrong sum in step %d" % self.steps)
+        self.over = more > 0
         return 1
 
     def both(self, value, op):
@@ -357,14 +369,25 @@ class Parallel(Program):
         self.dist.all_reduce(value, op=op)
         return value
 
+    def gradients(self):
+        return torch.cat([weight.grad.flatten() for weight in self.model.parameters()])
+
     def check(self):
-        """The processes saw the same gradients in every step if their weights are the same, bit by bit; and sums are exact."""
+        """The weights are the same, bit by bit; gradients are the mean of both processes' as each computes them alone; sums are exact."""
         if not math.isfinite(self.loss.item()):
             raise RuntimeError("the loss is no number")
         ops = self.dist.ReduceOp
         bits = torch.stack([weight.detach().view(torch.int32).sum(dtype=torch.int64) for weight in self.model.parameters()])
         if not torch.equal(self.both(bits, ops.MIN), self.both(bits, ops.MAX)):
             raise RuntimeError("the two processes' weights differ")
+        self.backward(self.x, self.y)
+        together, alone = self.gradients(), 0
+        for rank in range(2):
+            with self.model.no_sync():
+                self.backward(*self.data(rank))
+            alone = alone + self.gradients() / 2
+        if not (together - alone).norm().item() < 1e-3 * alone.norm().item():
+            raise RuntimeError("wrong gradients")
         ones = torch.arange(1 << 20, device=self.device)
         if not torch.equal(self.both(ones * (self.rank + 1), ops.SUM), 3 * ones):
             raise RuntimeError("a wrong sum")
