@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A data-parallel program with shares of three GPUs, a rank on each, beside another job on each GPU: its kernels wait for those of the
 # other ranks on the GPU. Two such jobs on the same GPUs besides, each with a rank on each. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
-# RUNS: so many with each policy (default 4; 1000 in make check-long, of the default policy).
+# RUNS: so many of the default policy in contexts (default 4; 1000 in make check-long), and a tenth of it, but two, of each other one.
+# WAYS="contexts mps:rr ...": isolations with policies (default: a few; in make check-long every policy in both isolations, where a
+# stand-in is MPS's control program: the emulated device runs kernels of several programs at once, as MPS does).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 need_built gpushared gpusharectl testsuite/e2e/ranks testsuite/e2e/order
@@ -10,11 +12,24 @@ own_daemon
 RANKS=$BUILD/testsuite/e2e/ranks
 RUNS=${RUNS:-$(usual_or_long 4 1000)}
 STEPS=${STEPS:-10}
+all_ways() {
+	local isolation policy
+	for isolation in contexts mps; do
+		echo $isolation
+		for policy in $(gpusharectl policy --help | sed -n 's/^  \([a-z]*\)\t.*/\1/p'); do echo "$isolation:$policy"; done
+	done
+}
+read -ra ways <<<"${WAYS:-$(usual_or_long "contexts contexts:piv contexts:rr contexts:fifo mps mps:rr" "$(all_ways | xargs)")}"
+PATH=$(realpath "$SRC/testsuite/stubs"):$PATH
+mkdir "$TMP/mps"
+# gpushared has no MPS for a driver with the emulated device's name.
+sed 's/gpushare emulated device/an emulated one with MPS/g' "$BUILD/src/device/emu/.libs/libcuda.so.1" >"$TMP/mps/libcuda.so.1"
 
 # A GPU's emulated device is its own file.
 configure() { # LINE...
 	LEAVE_WITHIN=300us write_conf 256M "Gpu=0 Memory=256M" "Gpu=1 Memory=256M" "Gpu=2 Memory=256M" "Partition=low Priority=1" "Partition=high Priority=10" "$@"
 	sed -i "s#^JobEnv=GPUSHARE_EMU_DEVICE=.*#&-%g#" "$TMP/gpushare.conf"
+	[[ "$*" != *Driver=* ]] || sed -i '0,/^Driver=/{/^Driver=/d}' "$TMP/gpushare.conf"
 }
 # A neighbour on each GPU: one program after the other, until its file is gone.
 neighbours=()
@@ -68,13 +83,15 @@ runs() { # N
 		one_run || { echo "run $i"; cat "$TMP"/rank.*; t 5 gpusharectl status; return 1; }
 	done
 }
-for policy in "" Policy=piv Policy=rr Policy=fifo; do
-	name=${policy:-the default}
+for way in "${ways[@]}"; do
+	name=${way/:/, }
+	lines=("Isolation=${way%:*}")
+	[ "${way%:*}" = contexts ] || lines+=("MpsDir=$TMP/mps" "Driver=$TMP/mps/libcuda.so.1")
+	[ "$way" = "${way%:*}" ] && name+=", the default policy" || lines+=("Policy=${way#*:}")
 	rm -f "$TMP/log"
-	# shellcheck disable=SC2086
-	configure $policy
+	configure "${lines[@]}"
 	check "$name: gpushared serves three GPUs" start_daemon
-	[ -n "$policy" ] && n=$(usual_or_long 2 100) || n=$RUNS
+	[ "$way" = contexts ] && n=$RUNS || n=$((RUNS < 20 ? 2 : RUNS / 10))
 	check "$name: three ranks end alone" runs 1
 	check "$name: two jobs of two ranks end beside each other" two_jobs
 	begin_neighbours low
