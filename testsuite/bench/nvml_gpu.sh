@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# JobNvml=yes on a real GPU: what nvidia-smi, NVML and PyTorch say in a step and outside of it, and whether NCCL works with our NVML where there
-# are two GPUs.
+# JobNvml=yes on a real GPU: what nvidia-smi, NVML, pynvml and PyTorch say in a step and outside of it, beside a neighbour that computes, and
+# whether NCCL works with our NVML where there are two GPUs.
 #
 # usage: nvml_gpu.sh BUILD OUT-FOLDER   (as root; PyTorch and nvidia-smi)
 #   BUILD   the build tree (make all)
-# Writes outside.json, inside.json, smi-*.txt and ranks-*.txt into OUT-FOLDER, prints a line for each thing that must be so; 150 s at most.
+# Writes nvml.csv (what must be so, and whether it is), outside.json, inside.json, smi-*.txt and ranks-*.txt into OUT-FOLDER; 150 s at most.
 # Exit status 1: something was not as it must be.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -32,7 +32,14 @@ bounded() { # SECONDS COMMAND...
 }
 step() { bounded "$1" gpusharectl run --shares 20 --mem 8G --gpu "$2" -- "${@:3}"; }
 must() { # LABEL COMMAND...
-	if "${@:2}"; then echo "ok: $1"; else echo "FAIL: $1" && bad=1; fi
+	local is=ok
+	"${@:2}" || { is=FAIL bad=1; }
+	echo "$is: $1"
+	echo "\"$1\",$is" >>"$out/nvml.csv"
+}
+not_tried() { # LABEL
+	echo "not tried: $1"
+	echo "\"$1\",not tried" >>"$out/nvml.csv"
 }
 
 driver=$(library libcuda.so.1)
@@ -40,6 +47,8 @@ NVML_FILE=$(library libnvidia-ml.so.1)
 [ -n "$driver" ] && [ -n "$NVML_FILE" ] || { echo "nvml_gpu.sh: there is no driver here"; exit 1; }
 export NVML_FILE GPUSHARE_SOCKET=$tmp/sock NCCL_NVLS_ENABLE=0 CUDA_DEVICE_ORDER=PCI_BUS_ID
 gpus=$(nvidia-smi -L | grep -c '^GPU')
+echo "# nvml_gpu.sh, $(date -u +%F), $gpus GPUs: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader | head -n 1)
+check,verdict" >"$out/nvml.csv"
 mapfile -t lines < <(for ((i = 0; i < gpus; i++)); do echo "Gpu=$i Memory=60G File=/dev/nvidia$i"; done)
 printf '%s\n' "Socket=$tmp/sock" "PidFile=$tmp/pid" "LogFile=$out/gpushared.log" ReportToSlurm=no AllowLocal=yes JobNvml=yes \
 	"MemoryParameters=nvml=$NVML_FILE" "ShimDir=$build/src/device/shim/.libs" "Driver=$driver" "${lines[@]}" >"$tmp/conf"
@@ -52,6 +61,14 @@ for ((i = 0; i < 100; i++)); do
 	sleep 0.1
 done
 
+# The neighbour, whom the step must not see and the other program must.
+step 140 0 python3 "$here/nvml_says.py" 2048 keep "$tmp/neighbour" >"$out/neighbour.txt" 2>&1 &
+neighbour=$!
+for ((i = 0; i < 300; i++)); do
+	[ ! -e "$tmp/neighbour" ] || break
+	sleep 0.1
+done
+must "a neighbour computes" test -e "$tmp/neighbour"
 bounded 60 python3 "$here/nvml_says.py" 1024 >"$out/outside.json" 2>"$out/outside.err" || bad=1
 step 60 0 python3 "$here/nvml_says.py" 1024 >"$out/inside.json" 2>"$out/inside.err" || bad=1
 tail -n 3 "$out"/outside.err "$out"/inside.err
@@ -63,10 +80,23 @@ sys.exit(not eval(sys.argv[2]))' "$out" "$1"
 }
 must "a step's memory is its reservation, outside it is the GPU's" holds 'i["total"] == 8192 and o["total"] > 60000'
 must "what the step uses is counted" holds '1024 <= i["used"] <= 4096 and 0 <= i["total"] - i["used"] - i["free"] <= 1'
-must "the step's own process is listed, and no other" holds 'len(i["processes"]) == 1 and i["processes"][0][0]'
+must "the step's own process is listed, and not the neighbour" holds 'len(i["processes"]) == 1 and i["processes"][0][0]'
+must "outside both are" holds 'len(o["processes"]) >= 2'
 must "PyTorch says the same as NVML" holds 'i["torch"][1] == 8192 and i["filled"] == o["filled"] == 1024'
+must "the step's utilisation is of its share" holds '0 < i["gpu"] <= 100'
+if holds 'i["pynvml"]'; then
+	must "pynvml says the same" holds 'i["pynvml"][0] == 8192 and 1024 <= i["pynvml"][1] <= 4096 and i["pynvml"][2] == [True] and len(o["pynvml"][2]) >= 2 and 0 < i["pynvml"][3] <= 100'
+	must "so do torch.cuda.device_memory_used and utilization" holds '1024 <= i["torch_used"] <= 4096 and 0 < i["torch_utilization"] <= 100'
+else
+	not_tried "pynvml and what PyTorch asks it, which are not here"
+fi
+must "nvidia-smi lists the step's process, and not the neighbour" holds 'len(i["smi"]) == 1 and i["smi"][0][0] and 1024 <= i["smi"][0][1] <= 4096 and len(o["smi"]) >= 2'
+must "nvidia-smi's memory and utilisation are the step's" holds 'any(g[0] == 8192 and 1024 <= g[1] <= 4096 and 0 < g[2] <= 100 for g in i["smi_gpu"])'
 must "every call succeeds" holds 'i["rc"] == 0 and o["rc"] == 0'
 must "no function of the driver's NVML is missing" holds 'not i["missing"]'
+
+rm -f "$tmp/neighbour"
+must "the neighbour ends well" wait $neighbour
 
 smi() { # NAME ARGUMENT...
 	step 20 0 nvidia-smi "${@:2}" >"$out/smi-$1.txt" 2>&1
@@ -92,6 +122,6 @@ ranks() {
 if [ "$gpus" -ge 2 ]; then
 	must "NCCL's sums on two GPUs, a step on each" ranks
 else
-	echo "one GPU: NCCL was not tried"
+	not_tried "NCCL's sums, for which there must be two GPUs"
 fi
 exit $bad

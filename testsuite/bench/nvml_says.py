@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What NVML and PyTorch say of the GPU, in one line of JSON.
+"""What NVML, pynvml, nvidia-smi and PyTorch say of the GPU, in one line of JSON.
 
 usage: nvml_says.py MIB
+       nvml_says.py MIB keep FILE
 
-Fills MIB of the GPU through PyTorch first, so that there is something to be seen.  `missing` has the functions of the
+Fills MIB of the GPU through PyTorch first and computes for two seconds, so that there is something to be seen. keep: it only
+does that, makes FILE, and goes on until FILE is gone.  `missing` has the functions of the
 driver's NVML (NVML_FILE in the environment) that the library which this process loads does not export.
 """
 import ctypes
@@ -11,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import torch
 
@@ -32,15 +35,46 @@ def exported(file):
     return {line.split()[-1].split("@")[0] for line in lines.splitlines() if " T nvml" in line}
 
 
+def compute(seconds):
+    factor, end = torch.ones(4096, 4096, device="cuda"), time.monotonic() + seconds
+    while time.monotonic() < end:
+        torch.mm(factor, factor)
+        torch.cuda.synchronize()
+
+
+def by_pynvml(uuid):
+    """[total and used MiB, whether each process is this one, utilisation]; None: pynvml is not there."""
+    try:
+        import pynvml
+    except ModuleNotFoundError:
+        return None
+    pynvml.nvmlInit()
+    device = pynvml.nvmlDeviceGetHandleByUUID(uuid)
+    memory = pynvml.nvmlDeviceGetMemoryInfo(device)
+    processes = [p.pid == os.getpid() for p in pynvml.nvmlDeviceGetComputeRunningProcesses(device)]
+    return [memory.total >> 20, memory.used >> 20, processes, pynvml.nvmlDeviceGetUtilizationRates(device).gpu]
+
+
+def by_smi(query):
+    asked = subprocess.run(["nvidia-smi", query, "--format=csv,noheader,nounits"], capture_output=True, text=True)
+    return [[int(word) if word.strip().isdigit() else word for word in line.split(",")] for line in asked.stdout.splitlines()]
+
+
 def main():
     filled = torch.ones(int(sys.argv[1]) << 20, dtype=torch.uint8, device="cuda")
+    if sys.argv[2:3] == ["keep"]:
+        open(sys.argv[3], "w").close()
+        while os.path.exists(sys.argv[3]):
+            compute(0.2)
+        return
+    compute(2)
     said = {"torch": [n >> 20 for n in torch.cuda.mem_get_info()], "filled": filled.numel() * filled[-1].item() >> 20}
     said["allocated"] = torch.cuda.memory_allocated() >> 20
     try:
         said["torch_used"] = torch.cuda.device_memory_used() >> 20
         said["torch_utilization"] = torch.cuda.utilization()
-    except ModuleNotFoundError as error:
-        said["torch_used"] = str(error)
+    except ModuleNotFoundError: # it asks pynvml
+        said["torch_used"] = None
     nvml = ctypes.CDLL("libnvidia-ml.so.1")
     said["rc"] = nvml.nvmlInit_v2()
     count, device, memory = ctypes.c_uint(), ctypes.c_void_p(), Memory()
@@ -56,6 +90,9 @@ def main():
     said["rc"] |= nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(n), processes)
     said.update(count=count.value, total=memory.total >> 20, used=memory.used >> 20, free=memory.free >> 20, gpu=use.gpu)
     said["processes"] = [[p.pid == os.getpid(), p.used >> 20] for p in processes[: n.value]]
+    said["pynvml"] = by_pynvml(f"GPU-{properties.uuid}")
+    said["smi"] = [[pid == os.getpid(), used] for pid, used in by_smi("--query-compute-apps=pid,used_gpu_memory")]
+    said["smi_gpu"] = by_smi("--query-gpu=memory.total,memory.used,utilization.gpu")
     with open("/proc/self/maps", encoding="utf-8") as maps:
         loaded = {line.split()[-1] for line in maps if "libnvidia-ml" in line}
     said["loaded"] = sorted(loaded)
