@@ -140,9 +140,6 @@ queried() {
 		END { exit !(good && NR == 2) }' "$TMP/usage"
 }
 check "the query of doc/admin.md says what was reserved and used" until_true 10 queried
-by_sreport() { t 20 bash -c "$(sed -n '/^sreport -T/p' "$SRC/doc/admin.md")" | tee /dev/stderr | grep -F 'Cluster/Account/User Utilization'; }
-check "so does sreport, of the hours that slurmdbd has summed up" by_sreport
-
 # slurmctld tells the database of a cancelled job's end before the job's steps have ended.
 cancelled=$(submit --gres=gpushare:30 --wrap "$TRIAD 300; echo done; sleep 60")
 check "a job that has used its GPU runs" until_true 60 grep -qx done "$D/out/$cancelled"
@@ -238,6 +235,23 @@ t 10 scancel "$pending"
 check "gpushare-sim plays what sacct prints" until_true 10 played
 t 10 scancel "$running"
 wait_over "$running"
+
+# --- sreport ---
+
+# slurmdbd sums up hours and days that are over: the three jobs are made an hour each of yesterday, when the cluster was there.
+sql() { t 20 mariadb --no-defaults --socket="$SQL" -N slurm "$@"; }
+an_hour_each() {
+	local day noon cluster
+	day=$(date -d yesterday +%F) && noon=$(date -d "$day 12:00" +%s) && cluster=$(sql -e "SELECT name FROM cluster_table") || return 1
+	sql -e "UPDATE ${cluster}_job_table SET time_submit=$noon, time_eligible=$noon, time_start=$noon, time_end=$noon+3600 WHERE id_job IN ($one,$two,$idle);
+		UPDATE ${cluster}_event_table SET time_start=$noon WHERE node_name=''" &&
+		t 60 sacctmgr -i rollup "$day" "$(date +%F)"
+}
+check "slurmdbd sums up" an_hour_each
+by_sreport() { # the shares of 30, 40 and 30, each for an hour
+	t 20 bash -c "$(sed -n '/^sreport -T/p' "$SRC/doc/admin.md")" | tee /dev/stderr | grep -E ' root .* 100 *$'
+}
+check "sreport has the share-hours that were reserved" until_true 10 by_sreport
 
 # --- slurmdbd goes away and comes back ---
 

@@ -107,10 +107,17 @@ high=$(submit -p high --gres=gpushare:60 --wrap "$TRIAD --passes 40000")
 check "a job's kernel is on the GPU" on_gpu "$high"
 low=$(submit -p low --gres=gpushare:30 --wrap "gpushare-demo-matmul --tiles 14")
 check "a job below it in priority waits for it" until_true 20 holds "$low" batch waiting_ms '> 100'
+had=$(field "$low" batch active_ms)
+since=$(date +%s%N)
 check "scontrol suspend" t 10 scontrol suspend "$high"
+# Its time on the GPU begins to grow.
+check "the other gets the GPU" until_true 10 holds "$low" batch active_ms "> $had"
+took=$((($(date +%s%N) - since) / 1000000))
+check "within 2 s of scontrol suspend" test $took -lt 2000
+note "after $took ms at most"
 check "Slurm has it suspended" reaches "$high" SUSPENDED
-check "gpushared notices" until_true 10 grep -qE "job $high\.batch .*: stopped" "$LOG"
-check "the other gets the GPU at once and completes" reaches "$low" COMPLETED 60
+check "gpushared has noticed" until_true 10 grep -qE "job $high\.batch .*: stopped" "$LOG"
+check "the other completes" reaches "$low" COMPLETED 60
 check "while the first is still suspended" in_state "$high" SUSPENDED
 check "its result is the CPU's" out_has "$low" 'correct: '
 check "the suspended job keeps its shares" taken 60
