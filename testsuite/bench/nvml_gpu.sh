@@ -83,12 +83,12 @@ must "what the step uses is counted" holds '1024 <= i["used"] <= 4096 and 0 <= i
 must "the step's own process is listed, and not the neighbour" holds 'len(i["processes"]) == 1 and i["processes"][0][0]'
 must "outside both are" holds 'len(o["processes"]) >= 2'
 must "PyTorch says the same as NVML" holds 'i["torch"][1] == 8192 and i["filled"] == o["filled"] == 1024'
-must "the step's utilisation is of its share" holds '0 < i["gpu"] <= 100'
-if holds 'i["pynvml"]'; then
-	must "pynvml says the same" holds 'i["pynvml"][0] == 8192 and 1024 <= i["pynvml"][1] <= 4096 and i["pynvml"][2] == [True] and len(o["pynvml"][2]) >= 2 and 0 < i["pynvml"][3] <= 100'
-	must "so do torch.cuda.device_memory_used and utilization" holds '1024 <= i["torch_used"] <= 4096 and 0 < i["torch_utilization"] <= 100'
-else
+must "the step's utilisation is its own, and less than the GPU's" holds '0 < i["gpu"] < o["gpu"] <= 100'
+if holds 'i["pynvml"] is None'; then
 	not_tried "pynvml and what PyTorch asks it, which are not here"
+else
+	must "pynvml says the same" holds 'i["pynvml"][0] == 8192 and 1024 <= i["pynvml"][1] <= 4096 and i["pynvml"][2] == [True] and len(o["pynvml"][2]) >= 2 and 0 < i["pynvml"][3] < o["pynvml"][3]'
+	must "so do torch.cuda.device_memory_used and utilization" holds '1024 <= i["torch_used"] <= 4096 and 0 < i["torch_utilization"] < o["torch_utilization"]'
 fi
 must "nvidia-smi lists the step's process, and not the neighbour" holds 'len(i["smi"]) == 1 and i["smi"][0][0] and 1024 <= i["smi"][0][1] <= 4096 and len(o["smi"]) >= 2'
 must "nvidia-smi's memory and utilisation are the step's" holds 'any(g[0] == 8192 and 1024 <= g[1] <= 4096 and 0 < g[2] <= 100 for g in i["smi_gpu"])'

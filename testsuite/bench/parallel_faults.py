@@ -6,8 +6,9 @@ usage: parallel_faults.py SCRIPTS     (PyTorch; on the processor)
 
   SCRIPTS  the folder of mixes_torch.py
 
-Two processes work for some steps and look at their results, without a fault and with each of these in the second one: its
-gradients stay its own, they are wrong, a sum of a step is wrong, or that in the end is. Exit status 1: one went unnoticed, or
+Two processes work for some steps and look at their results: without a fault, where both must end well, and with each of these,
+which the second one must notice: gradients stay each process's own, the second one's are wrong, its sum of a step is wrong, or
+that in the end is. Exit status 1: one went unnoticed, or
 the programs without a fault did not end well.
 """
 import contextlib
@@ -51,7 +52,7 @@ def work(scripts, fault, rank, meeting):
 
 
 def run(scripts, fault):
-    """What the second process says last, and whether it ended well."""
+    """What the second process says last, and whether both ended well."""
     with tempfile.TemporaryDirectory() as folder:
         meeting = os.path.join(folder, "meeting")
         ranks = [subprocess.Popen([sys.executable, __file__, scripts, fault, str(rank), meeting], stderr=subprocess.PIPE, text=True)
@@ -61,8 +62,8 @@ def run(scripts, fault):
         finally:
             for rank in ranks:
                 rank.kill()
-                rank.wait()
-    return said.strip().split("\n")[-1], ranks[1].returncode == 0
+        codes = [rank.wait() for rank in ranks]
+    return said.strip().split("\n")[-1], all(code == 0 for code in codes), codes[1] == 0
 
 
 def main():
@@ -72,9 +73,9 @@ def main():
         sys.exit(__doc__)
     unnoticed = 0
     for fault, says in FAULTS.items():
-        said, well = run(os.path.abspath(sys.argv[1]), fault)
-        right = well if says is None else not well and says in said
-        print("%s: %s (%s)" % (fault, "as it must be" if right else "WRONG", "it ended well" if well else said))
+        said, both_well, second_well = run(os.path.abspath(sys.argv[1]), fault)
+        right = both_well if says is None else not second_well and said.endswith(says)
+        print("%s: %s (%s)" % (fault, "as it must be" if right else "WRONG", said or "it ended well"))
         unnoticed += not right
     sys.exit(unnoticed > 0)
 

@@ -11,7 +11,7 @@
 #   KERNELS=20                of the long program when it is measured; LOW=70 when a high job runs beside it
 #   SHORT="gpushare-demo-matmul --tiles 100 --repeats 200", RUNS=5     the high job: about 1 ms a kernel
 #   MEMORY=nvidia-smi's       MiB that the GPU has; POLICY=frs; LIMIT=115 seconds for all of it
-#   STEPS="shard gpushare mps"; ddp: data-parallel programs on two GPUs by the two ways of doc/admin.md (PyTorch)
+#   STEPS="shard gpushare mps"; ddp: data-parallel programs on two GPUs by the two ways of doc/admin.md (PyTorch; LIMIT=240)
 # Writes h200-slurm-gpu.csv, h200-slurm-transcript.txt and the logs into OUT-FOLDER.
 # Exit status 1: a bar was missed or something went wrong.
 set -uo pipefail
@@ -331,15 +331,20 @@ ranks_right() { # NAME RANKS FILE...
 	cat "$@" | grep ', right$' | while read -r line; do row "ddp,$name,rank,said,\"$line\""; done
 }
 step_ddp() {
-	local rank array program files=()
 	native=-
 	mkdir -p "$W/train/bin" && cp "$pack/build/train.sh" "$W/train/" && cp "$pack/build/ddp_train.py" "$W/train/train.py" && chmod 755 "$W/train/train.sh" || return 1
 	command -v python >/dev/null || printf '#!/bin/sh\nexec python3 "$@"\n' >"$W/train/bin/python"
 	[ ! -e "$W/train/bin/python" ] || chmod 755 "$W/train/bin/python"
 	start_cluster ddp POLICY="$policy" GPUS=2 GPU_TYPES="g0 g1" ${CONF:+GPUSHARE_EXTRA="$CONF"} || return 1
+	data_parallel || bad "a data-parallel job was not submitted"
+	timeout 10 gpusharectl report >>"$transcript"
+	cd / && stop_cluster
+}
+data_parallel() {
+	local rank array program files=()
 	cd "$W/train" || return 1
 	array=$(PATH=$W/train/bin:$PATH timeout 15 sbatch --parsable --output="$W/out/array.%a" --array=0-1 --gres=gpushare:51 train.sh) || return 1
-	ranks_right "an array of more than half of a GPU each" 2 "$W/out/array.0" "$W/out/array.1" || { bad "array $array"; return 1; }
+	ranks_right "an array of more than half of a GPU each" 2 "$W/out/array.0" "$W/out/array.1" || bad "array $array"
 	for program in a b; do
 		for rank in 0 1; do
 			PATH=$W/train/bin:$PATH timeout 15 sbatch --parsable --output="$W/out/$program.$rank" --gres=gpushare:g$rank:40 \
@@ -347,9 +352,7 @@ step_ddp() {
 			files+=("$W/out/$program.$rank")
 		done
 	done
-	ranks_right "two programs by types" 4 "${files[@]}" || { bad "two programs by types"; return 1; }
-	timeout 10 gpusharectl report >>"$transcript"
-	cd / && stop_cluster
+	ranks_right "two programs by types" 4 "${files[@]}" || bad "two programs by types"
 }
 
 value() { sed -n "s/^$1,//p" "$csv"; }

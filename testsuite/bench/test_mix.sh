@@ -93,7 +93,7 @@ partly() {
 check "what was measured before an interruption is written" partly
 rounds_count() {
 	local pid
-	"${BENCH[@]:2}" --workload "$TMP/three.csv" --policy frs --isolation contexts --rounds 100000 --alone 2 --task 1 --output "$TMP/rounds" 2>"$TMP/err" & pid=$!
+	"${BENCH[@]:2}" --workload "$TMP/three.csv" --policy frs --isolation contexts --rounds 100000 --alone 2 --task 1 --output "$TMP/rounds" 2>"$TMP/err" >"$TMP/said" & pid=$!
 	pids=("$pid")
 	until_true 60 grep -q 'contexts frs: [0-9]* of 100000 rounds' "$TMP/err" || { cat "$TMP/err"; return 1; }
 	kill -TERM $pid
@@ -102,7 +102,7 @@ rounds_count() {
 	local counted
 	counted=$(sed -n 's/.*interrupted after \([0-9]*\) of.*/\1/p' "$TMP/err")
 	# The simulator ran as many.
-	grep -E "^contexts,frs,$counted,3,[0-9.]+,.*,[0-9.]+$" "$TMP/rounds.csv" && nothing_left
+	grep -x "contexts frs: only $counted rounds" "$TMP/said" && grep -E "^contexts,frs,$counted,3,[0-9.]+,.*,[0-9.]+$" "$TMP/rounds.csv" && nothing_left
 }
 check "the rounds before an interruption count" rounds_count
 finish

@@ -41,6 +41,10 @@ void mix_print(const struct mix *m, const struct mix_result *result, size_t coun
 			       off(l->makespan_ms, s->makespan_ms));
 		printf("\n");
 	}
+	for (size_t i = 0; i < count; i++)
+		if (result[i].rounds < m->rounds)
+			printf("%s %s: only %u rounds\n", bench_way_isolation(&result[i].way),
+			       result[i].way.policy, result[i].rounds);
 }
 
 static void write_summary(FILE *f, const struct mix *m, const struct mix_result *result,

@@ -99,19 +99,20 @@ static int run_round(struct mix *m, const struct sim_arrival *arrival, struct si
 static int inspect(struct mix *m, struct mix_result *r, struct sim_outcome *outcome,
 		   struct gs_span **span, size_t *spans, struct gs_error *err)
 {
+	uint64_t wrong = 0;
 	size_t n = 0;
 
-	r->wrong = 0;
 	for (uint32_t i = 0; i < m->workers.count; i++) {
 		struct bench_slot *s = &m->workers.page->slot[i];
 
 		bench_workers_order(&m->workers, i, BENCH_COLLECT);
 		if (bench_workers_wait(&m->workers, i, ROUND_S, err) < 0)
 			return -1;
-		r->wrong += s->answer.wrong;
+		wrong += s->answer.wrong;
 		outcome[i].preemptions = s->stretches - 1;
 		n += s->stretches;
 	}
+	r->wrong = wrong; /* of all launches so far */
 	*span = malloc(n * sizeof(**span));
 	if (!*span)
 		return gs_fail(err, "no memory");
@@ -303,7 +304,7 @@ static int execute(struct command *c)
 	if (done && c->mix.common.output && mix_write(&c->mix, result, done) < 0)
 		rc = -1;
 	for (size_t i = 0; result && i < count; i++) {
-		if (rc == 0 && result[i].wrong)
+		if (i < done && result[i].wrong)
 			rc = -bench_fail(
 				"%s %s: %llu block-tasks did not run exactly once per launch",
 				bench_way_isolation(&result[i].way), result[i].way.policy,

@@ -340,7 +340,7 @@ class Parallel(Program):
         self.steps, self.over = 0, False
 
     def data(self, rank):
-        """Each process has data of its own: without the other's gradients its weights would be others."""
+        """Each process has data of its own: without the other's gradients its weights would differ."""
         random = torch.Generator(self.device).manual_seed(100 + rank)
         return [torch.randn(self.shape, generator=random, device=self.device) for _ in range(2)]
 
@@ -351,7 +351,7 @@ class Parallel(Program):
         return loss
 
     def step(self, last=False):
-        """Each step has a sum that is known; its half says that the first process ends with this one."""
+        """Each step has a sum that is known; another 0.5 means that this step is the last."""
         self.loss = self.backward(self.x, self.y)
         self.optimizer.step()
         self.steps += 1
