@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # A data-parallel program with shares of three GPUs, a rank on each, beside another job on each GPU: its kernels wait for those of the
 # other ranks on the GPU. Two such jobs on the same GPUs besides, each with a rank on each. No run may stop for ever. On the emulated device, without Slurm (slurm_ranks.sh has Slurm's way).
-# RUNS: so many of the default policy in contexts (default 4; 1000 in make check-long), and a tenth of it, but two, of each other one.
+# RUNS: how many of the default policy in contexts (default 4; 1000 in make check-long); each other way gets a tenth of it, at least two.
 # WAYS="contexts mps:rr ...": isolations with policies (default: a few; in make check-long every policy in both isolations, where a
 # stand-in is MPS's control program: the emulated device runs kernels of several programs at once, as MPS does).
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -13,10 +13,12 @@ RANKS=$BUILD/testsuite/e2e/ranks
 RUNS=${RUNS:-$(usual_or_long 4 1000)}
 STEPS=${STEPS:-10}
 all_ways() {
-	local isolation policy
+	local isolation policy policies
+	policies=$(gpusharectl policy --help | sed -n 's/^  \([a-z]*\)\t.*/\1/p')
+	[ "$(wc -w <<<"$policies")" -ge 10 ] || { echo "Bail out! gpusharectl policy --help does not list the policies"; kill $$; }
 	for isolation in contexts mps; do
 		echo $isolation
-		for policy in $(gpusharectl policy --help | sed -n 's/^  \([a-z]*\)\t.*/\1/p'); do echo "$isolation:$policy"; done
+		for policy in $policies; do echo "$isolation:$policy"; done
 	done
 }
 read -ra ways <<<"${WAYS:-$(usual_or_long "contexts contexts:piv contexts:rr contexts:fifo mps mps:rr" "$(all_ways | xargs)")}"

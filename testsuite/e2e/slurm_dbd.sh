@@ -238,7 +238,8 @@ wait_over "$running"
 
 # --- sreport ---
 
-# slurmdbd sums up hours and days that are over: the three jobs are made an hour each of yesterday, when the cluster was there.
+# slurmdbd sums up hours and days that are over: the three jobs are rewritten as one hour each of yesterday,
+# and the cluster as one that was there then.
 sql() { t 20 mariadb --no-defaults --socket="$SQL" -N slurm "$@"; }
 an_hour_each() {
 	local day noon cluster

@@ -108,6 +108,8 @@ check "a job's kernel is on the GPU" on_gpu "$high"
 low=$(submit -p low --gres=gpushare:30 --wrap "gpushare-demo-matmul --tiles 14")
 check "a job below it in priority waits for it" until_true 20 holds "$low" batch waiting_ms '> 100'
 had=$(field "$low" batch active_ms)
+sleep 0.5
+check "and has not had the GPU meanwhile" holds "$low" batch active_ms "== $had"
 since=$(date +%s%N)
 check "scontrol suspend" t 10 scontrol suspend "$high"
 # Its time on the GPU begins to grow.

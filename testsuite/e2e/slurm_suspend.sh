@@ -214,7 +214,7 @@ JobEnv=GPUSHARE_EMU_SMS=2"
 	since=$(date +%s.%N)
 	check "scontrol suspend of the first" t 10 scontrol suspend "$low"
 	check "the other one gets the memory" has_it other
-	# The freezer takes what is no task of srun's only when Slurm's suspend_grace_time of 2 s is over.
+	# Slurm freezes processes that srun did not start only after its suspend_grace_time of 2 s.
 	[ "$1" = frozen ] && limit=4000 || limit=2000
 	check "within $limit ms of scontrol suspend" within $limit "$low" "$since"
 	note "after $(took "$low" "$since") ms"
