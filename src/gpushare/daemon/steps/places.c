@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/daemon/steps/places.h"
 
-/* Of the steps that there are; own: the user's. */
+/* How many steps there are; *own: how many of them are the user's. */
 static unsigned count(const struct gs_daemon *d, uid_t uid, unsigned *own)
 {
 	const struct gs_step *s;

@@ -426,7 +426,7 @@ static int parse(struct gs_daemon *d, const char *line)
 
 	if (gs_state_parse(line, &info) < 0)
 		return 0;
-	/* Its user's part of the places is not asked for: the step has its place already. */
+	/* Its user's limit does not apply: the step has its place already. */
 	if (check_info(d, &info, &device, &err) < 0 || !add(d, &info, device, &err))
 		gs_log(GS_LOG_WARN, "job " GS_JOB_F " uid %u: dropped: %s", GS_JOB(info.job_id),
 		       (unsigned)info.uid, err.text);
