@@ -17,20 +17,25 @@ static unsigned count(const struct gs_daemon *d, uid_t uid, unsigned *own)
 	return all;
 }
 
+static int any_left(unsigned all, struct gs_error *err)
+{
+	return all >= GS_STEPS_MAX ? gs_fail(err, "there are %u steps already", all) : 0;
+}
+
 int gs_places_left(const struct gs_daemon *d, struct gs_error *err)
 {
-	unsigned own, all = count(d, 0, &own);
+	unsigned own;
 
-	return all >= GS_STEPS_MAX ? gs_fail(err, "there are %u steps already", all) : 0;
+	return any_left(count(d, 0, &own), err);
 }
 
 int gs_places_admit(const struct gs_daemon *d, uid_t uid, struct gs_error *err)
 {
-	unsigned own, are_free;
+	unsigned own, are_free, all = count(d, uid, &own);
 
-	if (gs_places_left(d, err) < 0)
+	if (any_left(all, err) < 0)
 		return -1;
-	are_free = GS_STEPS_MAX - count(d, uid, &own);
+	are_free = GS_STEPS_MAX - all;
 	if (uid != 0 && are_free <= GS_STEPS_LAST && own >= are_free)
 		return gs_fail(err,
 			       "uid %u has %u steps here, and the last %u of %u places are for "

@@ -190,7 +190,7 @@ static int check_info(struct gs_daemon *d, const struct gs_step_info *info,
 		return gs_fail(err, "a step needs a step id of its own");
 	if (gs_step_find(d, info->job_id, info->step_id))
 		return gs_fail(err, "the step is registered already");
-	return gs_places_left(d, err);
+	return 0;
 }
 
 /* Looked up once per step, since a directory service may be slow. */
@@ -427,7 +427,8 @@ static int parse(struct gs_daemon *d, const char *line)
 	if (gs_state_parse(line, &info) < 0)
 		return 0;
 	/* Its user's limit does not apply: the step has its place already. */
-	if (check_info(d, &info, &device, &err) < 0 || !add(d, &info, device, &err))
+	if (check_info(d, &info, &device, &err) < 0 || gs_places_left(d, &err) < 0 ||
+	    !add(d, &info, device, &err))
 		gs_log(GS_LOG_WARN, "job " GS_JOB_F " uid %u: dropped: %s", GS_JOB(info.job_id),
 		       (unsigned)info.uid, err.text);
 	else if (!gs_proc_alive(info.registrant, info.start)) /* gs_steps_sweep() ends it */
