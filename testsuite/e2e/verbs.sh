@@ -112,8 +112,8 @@ check "and has begun nothing" test ! -e "$TMP/quick"
 slowdown() {
 	mkdir "$TMP/jobs" && echo 1 >"$TMP/jobs/low" && echo 2 >"$TMP/jobs/high" && echo "correct: 1" | tee "$TMP/jobs/1.out" >"$TMP/jobs/2.out"
 	cat >"$TMP/jobs/report.json" <<-'EOF'
-	[{"job": 1, "partition": "low", "active_ms": 800, "waiting_ms": 200, "turnaround_ms": 1000, "ntt": 1.25, "preemptions": 1, "memory_mb": 3},
-	 {"job": 2, "partition": "high", "active_ms": 200, "waiting_ms": 0, "turnaround_ms": 200, "ntt": 1, "preemptions": 0, "memory_mb": 3}]
+	[{"job": 1, "start": 1, "end": 3, "partition": "low", "active_ms": 800, "waiting_ms": 200, "turnaround_ms": 1000, "ntt": 1.25, "preemptions": 1, "memory_mb": 3},
+	 {"job": 2, "start": 2, "end": 2.2, "partition": "high", "active_ms": 200, "waiting_ms": 0, "turnaround_ms": 200, "ntt": 1, "preemptions": 0, "memory_mb": 3}]
 	EOF
 	"$SRC/contrib/quickstart-table" "$TMP/jobs" | tee /dev/stderr | grep -E '^ *1 +low +800 +200 +1000 +1.25 +1 +3 +yes$'
 }
@@ -124,6 +124,21 @@ unserved() {
 	"$SRC/contrib/quickstart-table" "$TMP/jobs" | tee /dev/stderr | grep -E '^ *2 +high +0 +200 +200 +- +0 +3 +yes$'
 }
 check "none of a job that never had the GPU" unserved
+
+# exits STATUS EXPRESSION OPTION...: the table's exit status when sed has changed the report so.
+exits() {
+	local status=$1 rc=0
+	sed "$2" "$TMP/jobs/report.json" >"$TMP/changed.json" && mkdir -p "$TMP/changed" &&
+		cp "$TMP"/jobs/* "$TMP/changed" && mv "$TMP/changed.json" "$TMP/changed/report.json"
+	shift 2
+	"$SRC/contrib/quickstart-table" "$TMP/changed" "$@" || rc=$?
+	[ $rc = "$status" ]
+}
+nobody_waited='s/"waiting_ms": 200/"waiting_ms": 0.02/; s/"preemptions": 1/"preemptions": 0/'
+check "a short job that began when the long one had ended is another try" exits 3 's/"end": 3/"end": 2/'
+check "so is one whose program was there but whose kernel came later" exits 3 "$nobody_waited"
+check "which is nothing unusual where the driver shares the GPU" exits 0 "$nobody_waited" --policy srt
+check "one that waited and was not let in is a failure" exits 1 's/"preemptions": 1/"preemptions": 0/'
 
 check "gpushared stops" stop_daemon
 
