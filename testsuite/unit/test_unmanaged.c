@@ -183,18 +183,26 @@ static void strangers_are_seen(void **state)
 	end();
 }
 
-/* A process of another user that calls itself so. */
+/* A process of another user that calls itself so by the time this returns. */
 static pid_t start_named(const char *name)
 {
-	pid_t pid = fork();
+	int named[2];
+	char byte;
+	pid_t pid;
 
+	assert_int_equal(pipe(named), 0);
+	pid = fork();
 	if (pid == 0) {
-		if ((getuid() == 0 && setuid(65534) < 0) || prctl(PR_SET_NAME, name) < 0)
+		if ((getuid() == 0 && setuid(65534) < 0) || prctl(PR_SET_NAME, name) < 0 ||
+		    write(named[1], "", 1) != 1)
 			_exit(1);
 		pause();
 		_exit(0);
 	}
 	assert_true(pid > 0);
+	close(named[1]);
+	assert_int_equal(read(named[0], &byte, 1), 1);
+	close(named[0]);
 	return pid;
 }
 
