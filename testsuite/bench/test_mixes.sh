@@ -46,7 +46,8 @@ one_gpu() { mixes ddp --python true >"$TMP/out" && grep 'ddp: skipped, it needs 
 check "with one GPU the data-parallel jobs are skipped with a line" one_gpu
 
 check "mixes_torch.py is Python" python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$scripts/mixes_torch.py"
-if python3 -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
+# The python3 of lib.sh has no modules but Python's own.
+if "$PYTHON" -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("torch") is None)'; then
 	kinds=(big+big gpt+gpt request-graph+big request-eager+gpt request-busy+gpt decode+gpt loader+gpt)
 	check "data-parallel programs notice wrong weights, gradients and sums" t 300 "$SRC/testsuite/bench/parallel_faults.py" "$scripts"
 else
