@@ -128,8 +128,8 @@ check "none of a job that never had the GPU" unserved
 # exits STATUS EXPRESSION OPTION...: the table's exit status when sed has changed the report so.
 exits() {
 	local status=$1 rc=0
-	sed "$2" "$TMP/jobs/report.json" >"$TMP/changed.json" && mkdir -p "$TMP/changed" &&
-		cp "$TMP"/jobs/* "$TMP/changed" && mv "$TMP/changed.json" "$TMP/changed/report.json"
+	rm -rf "$TMP/changed"
+	cp -r "$TMP/jobs" "$TMP/changed" && sed -i "$2" "$TMP/changed/report.json"
 	shift 2
 	"$SRC/contrib/quickstart-table" "$TMP/changed" "$@" || rc=$?
 	[ $rc = "$status" ]
