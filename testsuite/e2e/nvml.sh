@@ -41,7 +41,7 @@ part() { # LIBRARY
 	echo "1 1000
 2 2000" >"$FAKE_NVML"
 	says "$1" && lines "$PART" 'memory_v2 rc=0 total=128 reserved=0 free=128 used=0' 'room rc=0 n=0:' 'v1 rc=0 n=0:' 'v2 rc=0 n=0:' 'v3 rc=0 n=0:' 'samples rc=0 n=0:' \
-		'utilization rc=0 gpu=0 memory=33 ms=[0-9]+' 'newest rc=0 limit=4711 uuid=GPU-fake-0 words=fake error' 'missing rc=13'
+		'table rc=0 n=0:' 'table room rc=0 n=0:' 'table of 1 rc=0 n=0:' 'table graphics rc=0 n=0:' 'table mps rc=0 n=0:' 'another table rc=0 n=2: 1 2' 'utilization rc=0 gpu=0 memory=33 ms=[0-9]+' 'newest rc=0 limit=4711 uuid=GPU-fake-0 words=fake error' 'missing rc=13'
 }
 if mounts_or_skip; then
 	check "in a step the driver's file has its limit, none of the others' processes, no utilisation" part "$NVML"
@@ -69,7 +69,7 @@ computing() {
 	cp "$TMP/says" "$TMP/computing"
 	pid=$(sed -n 's/^pid=//p' "$TMP/says")
 	lines 'memory rc=0 total=128 free=1[0-9]+ used=[1-9][0-9]* ms=[0-9]+' 'room rc=7 n=1:' "v1 rc=0 n=1: $pid" "v2 rc=0 n=1: $pid" "v3 rc=0 n=1: $pid" "samples rc=0 n=1: $pid" \
-		'utilization rc=0 gpu=100 memory=33 ms=[0-9]+'
+		"table rc=0 n=1: $pid" 'table room rc=7 n=1:' "table of 1 rc=0 n=1: $pid" "table graphics rc=0 n=1: $pid" "table mps rc=0 n=1: $pid" 'another table rc=0 n=3: .*' 'utilization rc=0 gpu=100 memory=33 ms=[0-9]+'
 }
 check "a step that computes sees itself, alone, and its share in use" computing
 check "Python's ctypes sees the same" lines "python total=128 free=1[0-9]+ used=[1-9][0-9]* processes=\[$pid\]"
@@ -93,6 +93,22 @@ dcgm_idle() {
 	lines 'nvmlDeviceGetComputeRunningProcesses room rc=0 n=0' 'accounted rc=0 n=0' 'samples room rc=0 n=0' 'stats foreign rc=0 pid=1 most=1000'
 }
 check "and none where the job has none" dcgm_idle
+
+# nvidia-smi's table, whose lists are known of some drivers only.
+untried() {
+	echo "1 1000
+2 2000" >"$FAKE_NVML"
+	FAKE_NVML_VERSION=$1 says libnvidia-ml.so.1 && lines 'v3 rc=0 n=0:' 'table rc=0 n=2: 1 2' 'table of 1 rc=7 n=2:' 'table graphics rc=0 n=2: 1 2' 'table mps rc=0 n=2: 1 2'
+}
+check "nvidia-smi's lists of a driver that was not tried are the driver's" untried 581.1
+check "nor is one tried whose number only begins like that" untried 5801.1
+short() { FAKE_NVML_SHORT=yes says libnvidia-ml.so.1 && lines 'table rc=0 n=0:' 'table graphics rc=0 n=0:' 'table mps is not there'; }
+check "a table without the last list keeps its size" short
+many() {
+	seq 1000 1299 | sed 's/$/ 1000/' >"$FAKE_NVML"
+	says libnvidia-ml.so.1 && lines 'v3 rc=0 n=0:' 'samples rc=0 n=0:' 'table rc=0 n=0:' 'table mps rc=0 n=0:' 'another table rc=7 n=300:'
+}
+check "with three hundred processes on the GPU the same" many
 
 # Two GPUs are there, and the step has shares of the first.
 two() {
@@ -130,7 +146,7 @@ check "gpushared ends" stop_daemon
 
 JOB_NVML=no configure
 check "JobNvml=no: gpushared serves" start_daemon
-no() { says "$1" && lines "$WHOLE" 'room rc=7 n=2:' 'v3 rc=0 n=2: 1 2' 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
+no() { says "$1" && lines "$WHOLE" 'room rc=7 n=2:' 'v3 rc=0 n=2: 1 2' 'table rc=0 n=2: 1 2' 'utilization rc=0 gpu=77 memory=33 ms=[0-9]+'; }
 check "a step sees the whole GPU" no libnvidia-ml.so.1
 check "and by the driver's path" no "$NVML"
 check "gpushared ends" stop_daemon

@@ -94,6 +94,43 @@ static void processes(void)
 	list("samples", rc, samples, sizeof(samples[0]), n);
 }
 
+/* One list of a table; 64 processes have room, or as many as are given. */
+static void list_of_table(const char *what, const void *table, size_t at, unsigned int n)
+{
+	typedef int get(void *device, unsigned int *n, void *entries);
+	static struct table_entry entries[64];
+	size_t size;
+	uintptr_t fn;
+	int rc;
+
+	memcpy(&size, table, sizeof(size));
+	if (at + sizeof(fn) > size) {
+		printf("%s is not there\n", what);
+		return;
+	}
+	memcpy(&fn, (const char *)table + at, sizeof(fn));
+	rc = ((get *)fn)(device, &n, n ? entries : NULL);
+	list(what, rc, entries, sizeof(entries[0]), n);
+}
+
+/* As nvidia-smi asks. */
+static void tables(void)
+{
+	typedef int get(const void **table, const void *id);
+	get *fn = (get *)(uintptr_t)find("nvmlInternalGetExportTable");
+	const void *table = NULL;
+
+	if (fn(&table, NVML_TABLE_ID) != 0 || !table)
+		return;
+	list_of_table("table", table, NVML_TABLE_COMPUTE, 64);
+	list_of_table("table room", table, NVML_TABLE_COMPUTE, 0);
+	list_of_table("table of 1", table, NVML_TABLE_COMPUTE, 1);
+	list_of_table("table graphics", table, NVML_TABLE_GRAPHICS, 64);
+	list_of_table("table mps", table, NVML_TABLE_MPS, 64);
+	if (fn(&table, "another's table.") == 0 && table)
+		list_of_table("another table", table, NVML_TABLE_COMPUTE, 64);
+}
+
 static void utilization(int times)
 {
 	for (int i = 0; i < times; i++) {
@@ -146,6 +183,7 @@ int main(int argc, char **argv)
 		return 1;
 	memory();
 	processes();
+	tables();
 	utilization(argc > 3 ? atoi(argv[3]) : 1);
 	rest();
 	return 0;

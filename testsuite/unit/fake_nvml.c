@@ -45,6 +45,8 @@ EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct sample *samples,
 EXPORT int nvmlDeviceGetUtilizationRates(void *device, struct utilization *rates);
 EXPORT int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *mj);
 EXPORT int nvmlDeviceGetMemoryLimits_v1(void *device, unsigned long long *limit);
+EXPORT int nvmlInternalGetExportTable(const void **table, const void *id);
+EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned int size);
 
 int nvmlInit_v2(void)
 {
@@ -252,6 +254,44 @@ int nvmlDeviceGetGraphicsRunningProcesses(void *device, unsigned int *n, struct 
 {
 	(void)device, (void)info;
 	*n = 0;
+	return 0;
+}
+
+static void put_in_table(void *entries, unsigned int i, unsigned int pid, unsigned long long bytes)
+{
+	struct table_entry *entry = (struct table_entry *)entries + i;
+
+	memset(entry, ~0, sizeof(*entry));
+	entry->pid = pid;
+	entry->bytes = bytes;
+}
+
+static int list_of_table(void *device, unsigned int *n, void *entries)
+{
+	(void)device;
+	return list(n, put_in_table, entries);
+}
+
+/* $FAKE_NVML_VERSION: of another driver. */
+int nvmlSystemGetDriverVersion(char *version, unsigned int size)
+{
+	const char *text = getenv("FAKE_NVML_VERSION");
+
+	snprintf(version, size, "%s", text ? text : "580.1");
+	return 0;
+}
+
+/* $FAKE_NVML_SHORT: it ends before the last list.  Any other name is that of a second table. */
+int nvmlInternalGetExportTable(const void **table, const void *id)
+{
+	static uintptr_t tables[2][(NVML_TABLE_MPS + 8) / sizeof(uintptr_t)];
+	uintptr_t *to = tables[memcmp(id, NVML_TABLE_ID, 16) == 0];
+
+	to[0] = getenv("FAKE_NVML_SHORT") ? NVML_TABLE_MPS : sizeof(tables[0]);
+	to[NVML_TABLE_COMPUTE / sizeof(uintptr_t)] = (uintptr_t)list_of_table;
+	to[NVML_TABLE_GRAPHICS / sizeof(uintptr_t)] = (uintptr_t)list_of_table;
+	to[NVML_TABLE_MPS / sizeof(uintptr_t)] = (uintptr_t)list_of_table;
+	*table = to;
 	return 0;
 }
 

@@ -9,6 +9,12 @@
 #define NVML_ERROR_NOT_FOUND 6
 #define NVML_ERROR_INSUFFICIENT_SIZE 7
 
+/* The table's name, and where its functions are: what nvidia-smi of driver 580 asks for. */
+#define NVML_TABLE_ID "\xc4\xfe\x3e\x6c\xc9\x8f\x6c\x4e\xa3\x27\xee\x69\x6e\x12\xf7\xc4"
+#define NVML_TABLE_COMPUTE 0x6a8
+#define NVML_TABLE_GRAPHICS 0x6b0
+#define NVML_TABLE_MPS 0x6b8
+
 struct process_v1 {
 	unsigned int pid;
 	unsigned long long bytes;
@@ -40,6 +46,12 @@ struct field_value {
 	unsigned int type;
 	int rc;
 	unsigned long long value;
+};
+/* Of the functions in the table that nvidia-smi uses; it is so long with the process's name. */
+struct table_entry {
+	unsigned int pid;
+	unsigned long long bytes;
+	char rest[4112];
 };
 struct sample {
 	unsigned int pid;

@@ -8,10 +8,13 @@
 
 #include "device/nvml/figures.h"
 #include "device/nvml/nvml.h"
+#include "device/nvml/processes.h"
 
 /* A list is requested again when it has grown since its length was. */
 #define TRIES 4
-#define ROOM_MORE 16
+#define ROOM_MORE 256
+/* The driver is told of a part of the room: early drivers 535 have longer entries in _v3. */
+#define SPARE 2
 
 /* Facts of NVML's interface. */
 struct process_v1 {
@@ -48,17 +51,8 @@ struct sample_list {
 	struct sample_v1 *sample;
 };
 
-/* One kind of list, and how the driver is called for it: room for *n entries at `entries`. */
-struct list {
-	int (*get)(const struct list *list, unsigned int *n, void *entries);
-	unsigned int fn;     /* enum nvml_fn */
-	size_t size, pid_at; /* of an entry; where its process's number is */
-	void *device;
-	void *more; /* what the caller gave beside the list */
-};
-
 /* Move the job's own entries to the front; how many. */
-static unsigned int keep_own(const struct list *list, const struct nvml_figures *figures,
+static unsigned int keep_own(const struct nvml_list *list, const struct nvml_figures *figures,
 			     char *entries, unsigned int n)
 {
 	unsigned int kept = 0, pid;
@@ -74,17 +68,19 @@ static unsigned int keep_own(const struct list *list, const struct nvml_figures 
 }
 
 /* All that the driver lists, *n entries that the caller frees; NULL with the driver's answer. */
-static char *get_all(const struct list *list, unsigned int *n, int *rc)
+static char *get_all(const struct nvml_list *list, unsigned int *n, int *rc)
 {
 	unsigned int room = ROOM_MORE;
 
 	for (int i = 0; i < TRIES; i++) {
-		char *entries = calloc(room, list->size);
+		char *entries = calloc(room, SPARE * list->size);
 
 		*n = room;
 		*rc = entries ? list->get(list, n, entries) : NVML_ERROR_MEMORY;
-		if (*rc == NVML_SUCCESS)
+		if (*rc == NVML_SUCCESS) {
+			*n = *n < room ? *n : room;
 			return entries;
+		}
 		free(entries);
 		if (*rc != NVML_ERROR_INSUFFICIENT_SIZE)
 			return NULL;
@@ -93,8 +89,7 @@ static char *get_all(const struct list *list, unsigned int *n, int *rc)
 	return NULL;
 }
 
-/* The job's own, as the driver would answer. */
-static int get_own(const struct list *list, unsigned int *n, void *entries)
+int nvml_list_own(const struct nvml_list *list, unsigned int *n, void *entries)
 {
 	struct nvml_figures figures;
 	unsigned int all, kept;
@@ -104,8 +99,11 @@ static int get_own(const struct list *list, unsigned int *n, void *entries)
 	if (!n || !nvml_figures_of(list->device, &figures))
 		return list->get(list, n, entries);
 	found = get_all(list, &all, &rc);
-	if (!found)
+	if (!found) {
+		if (rc == NVML_ERROR_INSUFFICIENT_SIZE)
+			*n = all;
 		return rc;
+	}
 	kept = keep_own(list, &figures, found, all);
 	rc = kept > *n || (kept && !entries) ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 	if (rc == NVML_SUCCESS && kept)
@@ -115,7 +113,7 @@ static int get_own(const struct list *list, unsigned int *n, void *entries)
 	return rc;
 }
 
-static int get_plain(const struct list *list, unsigned int *n, void *entries)
+static int get_plain(const struct nvml_list *list, unsigned int *n, void *entries)
 {
 	typedef int get(void *device, unsigned int *n, void *entries);
 
@@ -126,11 +124,10 @@ static int get_plain(const struct list *list, unsigned int *n, void *entries)
 	NVML_EXPORT int name(void *device, unsigned int *n, type *info); \
 	int name(void *device, unsigned int *n, type *info) \
 	{ \
-		const struct list list = { \
-			get_plain, NVML_FN_##name, sizeof(type), 0, device, NULL \
-		}; \
+		const struct nvml_list list = { get_plain, NVML_FN_##name, sizeof(type), \
+						0,         device,         NULL }; \
 \
-		return get_own(&list, n, info); \
+		return nvml_list_own(&list, n, info); \
 	}
 
 PROCESSES(nvmlDeviceGetComputeRunningProcesses, struct process_v1)
@@ -145,7 +142,7 @@ PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, struct process)
 PROCESSES(nvmlDeviceGetAccountingPids, unsigned int)
 
 /* The list in a struct of the caller's, who says there how much room it has. */
-static int get_details(const struct list *list, unsigned int *n, void *entries)
+static int get_details(const struct nvml_list *list, unsigned int *n, void *entries)
 {
 	typedef int get(void *device, struct detail_list *list);
 	struct detail_list request = *(const struct detail_list *)list->more;
@@ -161,18 +158,18 @@ static int get_details(const struct list *list, unsigned int *n, void *entries)
 NVML_EXPORT int nvmlDeviceGetRunningProcessDetailList(void *device, struct detail_list *details);
 int nvmlDeviceGetRunningProcessDetailList(void *device, struct detail_list *details)
 {
-	const struct list list = { get_details,
-				   NVML_FN_nvmlDeviceGetRunningProcessDetailList,
-				   sizeof(struct detail),
-				   0,
-				   device,
-				   details };
+	const struct nvml_list list = { get_details,
+					NVML_FN_nvmlDeviceGetRunningProcessDetailList,
+					sizeof(struct detail),
+					0,
+					device,
+					details };
 
-	return details ? get_own(&list, &details->n, details->process) :
+	return details ? nvml_list_own(&list, &details->n, details->process) :
 			 NVML_ERROR_INVALID_ARGUMENT;
 }
 
-static int get_samples(const struct list *list, unsigned int *n, void *entries)
+static int get_samples(const struct nvml_list *list, unsigned int *n, void *entries)
 {
 	typedef int get(void *device, void *entries, unsigned int *n, unsigned long long since_us);
 
@@ -185,17 +182,17 @@ NVML_EXPORT int nvmlDeviceGetProcessUtilization(void *device, struct sample *sam
 int nvmlDeviceGetProcessUtilization(void *device, struct sample *samples, unsigned int *n,
 				    unsigned long long since_us)
 {
-	const struct list list = { get_samples,
-				   NVML_FN_nvmlDeviceGetProcessUtilization,
-				   sizeof(struct sample),
-				   0,
-				   device,
-				   &since_us };
+	const struct nvml_list list = { get_samples,
+					NVML_FN_nvmlDeviceGetProcessUtilization,
+					sizeof(struct sample),
+					0,
+					device,
+					&since_us };
 
-	return get_own(&list, n, samples);
+	return nvml_list_own(&list, n, samples);
 }
 
-static int get_sample_list(const struct list *list, unsigned int *n, void *entries)
+static int get_sample_list(const struct nvml_list *list, unsigned int *n, void *entries)
 {
 	typedef int get(void *device, struct sample_list *list);
 	struct sample_list request = *(const struct sample_list *)list->more;
@@ -211,12 +208,13 @@ static int get_sample_list(const struct list *list, unsigned int *n, void *entri
 NVML_EXPORT int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct sample_list *samples);
 int nvmlDeviceGetProcessesUtilizationInfo(void *device, struct sample_list *samples)
 {
-	const struct list list = { get_sample_list,
-				   NVML_FN_nvmlDeviceGetProcessesUtilizationInfo,
-				   sizeof(struct sample_v1),
-				   offsetof(struct sample_v1, pid),
-				   device,
-				   samples };
+	const struct nvml_list list = { get_sample_list,
+					NVML_FN_nvmlDeviceGetProcessesUtilizationInfo,
+					sizeof(struct sample_v1),
+					offsetof(struct sample_v1, pid),
+					device,
+					samples };
 
-	return samples ? get_own(&list, &samples->n, samples->sample) : NVML_ERROR_INVALID_ARGUMENT;
+	return samples ? nvml_list_own(&list, &samples->n, samples->sample) :
+			 NVML_ERROR_INVALID_ARGUMENT;
 }
