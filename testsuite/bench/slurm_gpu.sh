@@ -366,6 +366,7 @@ bars() {
 }
 
 steps=${STEPS:-shard gpushare mps} lows=()
+unset STEPS # sbatch hands it on, and ddp_train.py would take it for its own
 read -r -a command <<<"$long"
 read -r -a brief <<<"$short"
 memory=${MEMORY:-$(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits | head -n 1)}
