@@ -91,23 +91,26 @@ else
 	must "so do torch.cuda.device_memory_used and utilization" holds '1024 <= i["torch_used"] <= 4096 and 0 < i["torch_utilization"] < o["torch_utilization"]'
 fi
 must "nvidia-smi lists the step's process, and not the neighbour" holds 'len(i["smi"]) == 1 and i["smi"][0][0] and 1024 <= i["smi"][0][1] <= 4096 and len(o["smi"]) >= 2'
-must "nvidia-smi's memory and utilisation are the step's" holds 'any(g[0] == 8192 and 1024 <= g[1] <= 4096 and 0 < g[2] <= 100 for g in i["smi_gpu"])'
+must "so do its table and its pmon" holds 'all(i[k] == [True] and len(o[k]) >= 2 for k in ("smi_table", "smi_pmon"))'
+must "nvidia-smi's memory and utilisation are the step's" holds 'any(g[0] == 8192 and 1024 <= g[1] <= 4096 and 0 < g[2] < o["gpu"] for g in i["smi_gpu"])'
 must "every call succeeds" holds 'i["rc"] == 0 and o["rc"] == 0'
 must "no function of the driver's NVML is missing" holds 'not i["missing"]'
-
-rm -f "$tmp/neighbour"
-must "the neighbour ends well" wait $neighbour
 
 smi() { # NAME ARGUMENT...
 	step 20 0 nvidia-smi "${@:2}" >"$out/smi-$1.txt" 2>&1
 }
 must "nvidia-smi" smi plain
 must "nvidia-smi shows the step's memory" grep -q '8192MiB' "$out/smi-plain.txt"
+must "and no process, as it uses none itself" grep -q 'No running processes found' "$out/smi-plain.txt"
 must "nvidia-smi -q" smi query -q
+must "it shows the step's memory, too" grep -qE 'Total +: 8192 MiB' "$out/smi-query.txt"
+must "and no process" eval "! grep -q 'Process ID' '$out/smi-query.txt'"
 must "nvidia-smi topo -m" smi topo topo -m
 must "nvidia-smi pmon" smi pmon pmon -c 1
 must "nvidia-smi dmon" smi dmon dmon -c 1
 must "nvidia-smi -L" smi list -L
+rm -f "$tmp/neighbour"
+must "the neighbour ends well" wait $neighbour
 cat "$out/smi-plain.txt" "$out/smi-list.txt"
 
 ranks() {

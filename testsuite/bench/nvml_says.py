@@ -4,15 +4,17 @@
 usage: nvml_says.py MIB
        nvml_says.py MIB keep FILE
 
-Fills MIB of the GPU through PyTorch first and computes for two seconds, so that there is something to be seen. keep: it only
-does that, makes FILE, and goes on until FILE is gone.  `missing` has the functions of the
+Fills MIB of the GPU through PyTorch first, and computes in a second thread while it asks, so that there is something to be seen.
+keep: it only does that, makes FILE, and goes on until FILE is gone.  `missing` has the functions of the
 driver's NVML (NVML_FILE in the environment) that the library which this process loads does not export.
 """
 import ctypes
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 import time
 
 import torch
@@ -35,11 +37,12 @@ def exported(file):
     return {line.split()[-1].split("@")[0] for line in lines.splitlines() if " T nvml" in line}
 
 
-def compute(seconds):
-    factor, end = torch.ones(4096, 4096, device="cuda"), time.monotonic() + seconds
-    while time.monotonic() < end:
+def compute(goes_on, pause):
+    factor = torch.ones(4096, 4096, device="cuda")
+    while goes_on():
         torch.mm(factor, factor)
         torch.cuda.synchronize()
+        time.sleep(pause)
 
 
 def by_pynvml(uuid):
@@ -60,14 +63,31 @@ def by_smi(query):
     return [[int(word) if word.strip().isdigit() else word for word in line.split(",")] for line in asked.stdout.splitlines()]
 
 
+def listed_by_smi(pattern, *arguments):
+    """Of the processes that nvidia-smi prints: whether each is this one."""
+    printed = subprocess.run(["nvidia-smi", *arguments], capture_output=True, text=True).stdout
+    return [int(pid) == os.getpid() for pid in re.findall(pattern, printed, re.MULTILINE)]
+
+
 def main():
     filled = torch.ones(int(sys.argv[1]) << 20, dtype=torch.uint8, device="cuda")
     if sys.argv[2:3] == ["keep"]:
         open(sys.argv[3], "w").close()
-        while os.path.exists(sys.argv[3]):
-            compute(0.2)
+        compute(lambda: os.path.exists(sys.argv[3]), 0)
         return
-    compute(2)
+    over = threading.Event()
+    # A product takes 3 to 6 ms, so it uses a part of its share only.
+    thread = threading.Thread(target=compute, args=(lambda: not over.is_set(), 0.04))
+    thread.start()
+    try:
+        time.sleep(2)
+        ask(filled)
+    finally:
+        over.set()
+        thread.join()
+
+
+def ask(filled):
     said = {"torch": [n >> 20 for n in torch.cuda.mem_get_info()], "filled": filled.numel() * filled[-1].item() >> 20}
     said["allocated"] = torch.cuda.memory_allocated() >> 20
     try:
@@ -92,6 +112,8 @@ def main():
     said["processes"] = [[p.pid == os.getpid(), p.used >> 20] for p in processes[: n.value]]
     said["pynvml"] = by_pynvml(f"GPU-{properties.uuid}")
     said["smi"] = [[pid == os.getpid(), used] for pid, used in by_smi("--query-compute-apps=pid,used_gpu_memory")]
+    said["smi_table"] = listed_by_smi(r"^\|\s+\d+\s+\S+\s+\S+\s+(\d+)\s+[CGM]")
+    said["smi_pmon"] = listed_by_smi(r"^\s+\d+\s+(\d+)\s+[CGM]", "pmon", "-c", "1")
     said["smi_gpu"] = by_smi("--query-gpu=memory.total,memory.used,utilization.gpu")
     with open("/proc/self/maps", encoding="utf-8") as maps:
         loaded = {line.split()[-1] for line in maps if "libnvidia-ml" in line}
