@@ -63,7 +63,8 @@ preempted() { # ROOT: the less urgent job is in the container, evicted for the o
 	user_job -p low -- "$(contained "$1" -- /mnt/bin/matmul_old --tiles 30 --repeats 8)" || return 1
 	low=$job
 	until_true 20 computes 50 0 low || return 1
-	high=$(submit -p high --gres=gpushare:10 --wrap "exec gpushare-demo-matmul --tiles 4 --repeats 3") || return 1
+	# More than once: between two of its kernels the low job has nothing to be evicted.
+	high=$(submit -p high --gres=gpushare:10 --wrap "for i in 1 2 3; do gpushare-demo-matmul --tiles 4 --repeats 3 || exit 1; done") || return 1
 	reaches "$high" COMPLETED 60 && reaches "$low" COMPLETED 90
 	out_of "$low"
 	grep -q ' correct: ' "$D/out/$low" && t 5 gpusharectl report --json | python3 -c 'import json, sys
