@@ -4,19 +4,19 @@
  * others that nvmlInternalGetExportTable() gives it.  Who asks for that table gets a copy in which
  * the three lists are ours.
  *
- * The table is documented nowhere.  What is known of it was seen with some branches of the driver,
- * and nvidia-smi comes with the driver; so with any other branch the table is passed on as it is.
+ * The table is documented nowhere.  What is known of it was seen with the branches of the driver
+ * that are named below, and nvidia-smi comes with the driver; so with any other branch the table is
+ * passed on as it is.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/nvml/figures.h"
 #include "device/nvml/nvml.h"
 #include "device/nvml/processes.h"
 
-/* The branches with which nvidia-smi was tried: what the driver's version begins with. */
-static const char *const tried[] = { "580." };
+/* What the driver's version begins with. */
+static const char *const known_branches[] = { "580." };
 
 /* The table begins with its size in bytes; the rest are functions, and some places are empty. */
 #define TABLE_MAX 65536
@@ -36,13 +36,14 @@ typedef int list_fn(void *device, unsigned int *n, void *entries);
 NVML_EXPORT int nvmlInternalGetExportTable(const void **table, const void *id);
 
 /* The driver's table and our copy of it; made once, as the table is always the same. */
-static struct tables {
+struct tables {
 	const char *theirs;
 	char ours[];
-} * tables;
+};
+static struct tables *tables;
 
 /* The driver's function at that place of its table. */
-static list_fn *of_driver(size_t at)
+static list_fn *of_driver(unsigned int at)
 {
 	void *fn;
 
@@ -52,29 +53,30 @@ static list_fn *of_driver(size_t at)
 
 static int get_from_table(const struct nvml_list *list, unsigned int *n, void *entries)
 {
-	return of_driver(*(const size_t *)list->more)(list->device, n, entries);
+	return of_driver(list->fn)(list->device, n, entries);
 }
 
 #define LIST(name, place) \
 	static int name(void *device, unsigned int *n, void *entries) \
 	{ \
-		size_t at = place; \
-		const struct nvml_list list = { get_from_table, 0, ENTRY_SIZE, 0, device, &at }; \
+		const struct nvml_list list = { \
+			get_from_table, place, ENTRY_SIZE, 0, device, NULL \
+		}; \
 \
 		return nvml_list_own(&list, n, entries); \
 	}
 LISTS(LIST)
 #undef LIST
 
-static int is_tried(void)
+static int is_known_branch(void)
 {
 	typedef int get(char *version, unsigned int size);
 	char version[80] = "";
 
 	if (NVML_REAL(get *, nvmlSystemGetDriverVersion)(version, sizeof(version)) != NVML_SUCCESS)
 		return 0;
-	for (size_t i = 0; i < sizeof(tried) / sizeof(tried[0]); i++)
-		if (strncmp(version, tried[i], strlen(tried[i])) == 0)
+	for (size_t i = 0; i < sizeof(known_branches) / sizeof(known_branches[0]); i++)
+		if (strncmp(version, known_branches[i], strlen(known_branches[i])) == 0)
 			return 1;
 	return 0;
 }
@@ -97,7 +99,7 @@ static struct tables *tables_of(const char *theirs)
 	struct tables *new;
 	size_t size;
 
-	if (!is_tried())
+	if (!is_known_branch())
 		return NULL;
 	memcpy(&size, theirs, sizeof(size));
 	new = size >= sizeof(size) && size <= TABLE_MAX ? malloc(sizeof(*new) + size) : NULL;

@@ -8,7 +8,7 @@
 /* One kind of list, and how the driver is called for it: room for *n entries at `entries`. */
 struct nvml_list {
 	int (*get)(const struct nvml_list *list, unsigned int *n, void *entries);
-	unsigned int fn;     /* enum nvml_fn, or what else `get` calls */
+	unsigned int fn;     /* what `get` calls: enum nvml_fn, or a place in nvidia-smi's table */
 	size_t size, pid_at; /* of an entry; where its process's number is */
 	void *device;
 	void *more; /* what the caller gave beside the list */
