@@ -104,7 +104,7 @@ must "nvidia-smi shows the step's memory" grep -q '8192MiB' "$out/smi-plain.txt"
 must "and no process, as it uses none itself" grep -q 'No running processes found' "$out/smi-plain.txt"
 must "nvidia-smi -q" smi query -q
 must "it shows the step's memory, too" grep -qE 'Total +: 8192 MiB' "$out/smi-query.txt"
-must "and no process" eval "! grep -q 'Process ID' '$out/smi-query.txt'"
+must "and no process" eval "grep -qE 'Processes +: None' '$out/smi-query.txt' && ! grep -q 'Process ID' '$out/smi-query.txt'"
 must "nvidia-smi topo -m" smi topo topo -m
 must "nvidia-smi pmon" smi pmon pmon -c 1
 must "nvidia-smi dmon" smi dmon dmon -c 1
