@@ -5,10 +5,11 @@
 #
 # usage: nvml_gpu.sh BUILD OUT-FOLDER   (as root; PyTorch and nvidia-smi)
 #   BUILD   the build tree (make all)
+# environment: LIBDCGM (DCGM's libdcgm.so.3 or .4, with its modules beside it: DCGM's process view is asked, too)
 # Writes nvml.csv (what must be so, and whether it is), outside.json, inside.json, smi-*.txt and ranks-*.txt into OUT-FOLDER; 150 s at most.
 # Exit status 1: something was not as it must be.
 set -uo pipefail
-[ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2; }
 here=$(dirname "$(realpath "$0")") build=$(realpath "$1")
 mkdir -p "$2" && out=$(realpath "$2") || exit 2
 tmp=$(mktemp -d)
@@ -89,6 +90,12 @@ if holds 'i["pynvml"] is None'; then
 else
 	must "pynvml says the same" holds 'i["pynvml"][0] == 8192 and 1024 <= i["pynvml"][1] <= 4096 and i["pynvml"][2] == [True] and len(o["pynvml"][2]) >= 2 and 0 < i["pynvml"][3] < o["pynvml"][3]'
 	must "so do torch.cuda.device_memory_used and utilization" holds '1024 <= i["torch_used"] <= 4096 and 0 < i["torch_utilization"] < o["torch_utilization"]'
+fi
+if holds 'i["dcgm"] is None'; then
+	not_tried "DCGM, whose library LIBDCGM does not name"
+else
+	must "DCGM lists the step's process, and not the neighbour" holds 'i["dcgm"]["processes"][0][0] and len(i["dcgm"]["processes"]) == 1 and 1024 <= i["dcgm"]["processes"][0][1] <= 4096 and len(o["dcgm"]["processes"]) >= 2'
+	must "DCGM's memory and utilisation are the step's" holds 'i["dcgm"]["total"] == 8192 and 1024 <= i["dcgm"]["used"] <= 4096 and o["dcgm"]["total"] > 60000 and 0 < i["dcgm"]["gpu"] < o["dcgm"]["gpu"] <= 100'
 fi
 must "nvidia-smi lists the step's process, and not the neighbour" holds 'len(i["smi"]) == 1 and i["smi"][0][0] and 1024 <= i["smi"][0][1] <= 4096 and len(o["smi"]) >= 2'
 must "so do its table and its pmon" holds 'all(i[k] == [True] and len(o[k]) >= 2 for k in ("smi_table", "smi_pmon"))'

@@ -7,6 +7,7 @@ usage: nvml_says.py MIB
 Fills MIB of the GPU through PyTorch first, and computes in a second thread while it asks, so that there is something to be seen.
 keep: it only does that, makes FILE, and goes on until FILE is gone.  `missing` has the functions of the
 driver's NVML (NVML_FILE in the environment) that the library which this process loads does not export.
+`dcgm` is what dcgm_says.py says where LIBDCGM in the environment names DCGM's library; of its processes, whether each is this one.
 """
 import ctypes
 import json
@@ -56,6 +57,16 @@ def by_pynvml(uuid):
     memory = pynvml.nvmlDeviceGetMemoryInfo(device)
     processes = [p.pid == os.getpid() for p in pynvml.nvmlDeviceGetComputeRunningProcesses(device)]
     return [memory.total >> 20, memory.used >> 20, processes, pynvml.nvmlDeviceGetUtilizationRates(device).gpu]
+
+
+def by_dcgm():
+    """None: there is no DCGM."""
+    if "LIBDCGM" not in os.environ:
+        return None
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dcgm_says.py")
+    said = json.loads(subprocess.run([sys.executable, script, os.environ["LIBDCGM"]], capture_output=True, text=True, check=True).stdout)
+    said["processes"] = [[pid == os.getpid(), used] for pid, used in said["processes"]]
+    return said
 
 
 def by_smi(query):
@@ -115,6 +126,7 @@ def ask(filled):
     said["smi_table"] = listed_by_smi(r"^\|\s+\d+\s+\S+\s+\S+\s+(\d+)\s+[CGM]")
     said["smi_pmon"] = listed_by_smi(r"^\s+\d+\s+(\d+)\s+[CGM]", "pmon", "-c", "1")
     said["smi_gpu"] = by_smi("--query-gpu=memory.total,memory.used,utilization.gpu")
+    said["dcgm"] = by_dcgm()
     with open("/proc/self/maps", encoding="utf-8") as maps:
         loaded = {line.split()[-1] for line in maps if "libnvidia-ml" in line}
     said["loaded"] = sorted(loaded)
