@@ -79,4 +79,30 @@ for policy in "${policies[@]}"; do
 	check "$name: all of the GPU is free" until_true 20 gpu_is_free
 	check "$name: gpushared stops" stop_daemon
 done
+# What a less urgent program has queued stops while a more urgent one computes, and goes on, also where gpushared is killed meanwhile.
+stops_and_goes_on() {
+	local graphs short high last rc=0 i
+	GPUSHARE_LOG=$TMP/shim.log run low -- "$ORDER" graphs 60 >"$TMP/graphs.out" 2>&1 & graphs=$!
+	GPUSHARE_LOG=$TMP/shim.log run low -- "$ORDER" short 20000 >"$TMP/short.out" 2>&1 & short=$!
+	for i in 1 2 3; do run high -- "$ORDER" graphs 4 || rc=1; done
+	if [ -n "${1:-}" ]; then # while it computes
+		last=$(newest_job high)
+		run high -- "$ORDER" graphs 40 >"$TMP/high.out" 2>&1 & high=$!
+		until_true 20 computes 1 "$last" high && "$1" || rc=1
+		wait "$high" && grep -qx 'graphs: right' "$TMP/high.out" || { cat "$TMP/high.out"; rc=1; }
+	fi
+	wait "$graphs" && grep -qx 'graphs: right' "$TMP/graphs.out" || { cat "$TMP/graphs.out"; rc=1; }
+	wait "$short" && grep -qx 'short: right' "$TMP/short.out" || { cat "$TMP/short.out"; rc=1; }
+	grep 'others are more urgent: launches wait' "$TMP/shim.log" || { cat "$TMP/shim.log"; rc=1; }
+	rm -f "$TMP/shim.log"
+	return $rc
+}
+rm -f "$TMP/log"
+configure PolicyParameters=launch_barrier=100us
+check "launch barrier: gpushared serves" start_daemon
+check "launch barrier: all are right" stops_and_goes_on
+check "launch barrier: so they are when gpushared is killed" stops_and_goes_on kill_daemon
+check "launch barrier: and when it is there again" start_daemon
+check "launch barrier: once more" stops_and_goes_on
+check "launch barrier: gpushared stops" stop_daemon
 finish

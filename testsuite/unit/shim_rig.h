@@ -84,6 +84,7 @@ int shim_graphs(void);
 int shim_queues(void);
 int shim_unlisted(void);
 int shim_waits(void);
+int shim_launch_barriers(void);
 int shim_reports(void);
 int shim_neighbours(void);
 int shim_contexts(void); /* the last one: the agent ends */

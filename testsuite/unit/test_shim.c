@@ -513,7 +513,8 @@ int main(void)
 
 	failures += shim_preenqueued() + shim_untracked() + shim_evictions() + shim_signals() +
 		    shim_guarded_launches() + shim_watchers() + shim_holds() + shim_graphs() +
-		    shim_queues() + shim_unlisted() + shim_waits() + shim_reports();
+		    shim_queues() + shim_unlisted() + shim_waits() + shim_reports() +
+		    shim_launch_barriers();
 	failures += shim_neighbours();
 	return failures + shim_contexts();
 }

@@ -9,6 +9,7 @@
 #include "device/shim/context/channels.h"
 #include "device/shim/context/context.h"
 #include "device/shim/context/copy_barrier.h"
+#include "device/shim/context/launch_barrier.h"
 #include "device/shim/context/order.h"
 #include "device/shim/graph/graph.h"
 #include "device/shim/kernel/kernels.h"
@@ -33,6 +34,7 @@ static int session_begins(struct shim_session *s)
 static void session_ends(struct shim_session *s)
 {
 	shim_copy_barrier_end(s);
+	shim_launch_barrier_leave_open(s);
 	shim_build_stop();
 	shim_agent_stop(s);
 	shim_summary_write();
@@ -54,6 +56,7 @@ static void forked(void)
 	shim_vmm_forked();
 	shim_blocked_forked();
 	shim_copy_barrier_forked();
+	shim_launch_barrier_forked();
 	shim_channels_forked();
 	shim_order_forked();
 }

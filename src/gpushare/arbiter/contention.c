@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/holders.h"
+#include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/task.h"
 
 #define GROUPS_MAX 64
@@ -31,7 +32,8 @@ struct active {
 
 /* What a client must know of the others. */
 struct seen {
-	int queue; /* one that is more urgent, or shares its context, uses the GPU */
+	int queue;        /* one that is more urgent, or shares its context, uses the GPU */
+	int above, below; /* one that is more urgent uses the GPU; one that is less urgent does */
 	enum gs_contended is;
 	uint64_t longest_ns; /* the longest task of a more urgent one that uses it often */
 };
@@ -129,9 +131,11 @@ static void reckon_with(const struct group *g, const struct gs_gpu_client *t, st
 
 	if (urgency > 0) {
 		seen->queue |= g->users != 0;
+		seen->above |= g->users != 0;
 		if (g->longest_ns > seen->longest_ns)
 			seen->longest_ns = g->longest_ns;
 	} else if (urgency < 0 && g->users) {
+		seen->below = 1;
 		track(seen, g->leave != 0);
 	}
 }
@@ -237,5 +241,6 @@ void gs_contention_tell(const struct gs_gpu *gpu, uint64_t now)
 		gs_holders_tell_present(t, &present);
 		gs_page_tell(t->p.page->priorities.leave_most_us,
 			     leave_most_us(gpu, t, seen.longest_ns));
+		gs_launch_barrier_tell(t, seen.above, seen.below);
 	}
 }

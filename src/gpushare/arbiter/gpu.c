@@ -14,6 +14,7 @@
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/handover.h"
+#include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/task.h"
 
 /* So many lines about a client that is stopped, or goes on. */
@@ -48,6 +49,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	t->watch.kernels = GS_STEP_USAGE_KERNELS_MAX;
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
+	gs_launch_barrier_reset(t);
 	LIST_INSERT_HEAD(&gpu->clients, t, link);
 	LIST_FOREACH (other, &gpu->clients, link)
 		gs_page_store(other->p.page->only,
@@ -86,6 +88,7 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 		gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	gs_burst_settle(t, 1, now);
 	gs_copies_leave(t);
+	gs_launch_barrier_reset(t);
 	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_wait_over(t, now);
@@ -328,6 +331,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	LIST_FOREACH (t, &gpu->clients, link) {
 		t->watch.leave_most_ns = options->leave_most_ns;
 		t->holder_state.joined = 0;
+		gs_launch_barrier_reset(t);
 		t->dirty = 1; /* the next poll makes it a task again */
 	}
 	return 0;

@@ -121,6 +121,25 @@ struct gs_slice {
 	uint64_t wait_since; /* since when it has been WAITING as a task; 0: it has not */
 };
 
+/* A page that cannot be trusted. */
+struct gs_bad {
+	uint32_t is;    /* it holds values that are no launch state */
+	uint32_t state; /* one such value */
+};
+
+/* What launch_barrier.c knows of a client. All zero at first. */
+struct gs_launches {
+	uint8_t tell;     /* enum gs_launch_tell: what its page was told */
+	uint8_t computed; /* it did at the latest poll */
+	/* its burst of work: since when, 0: it is in none; when it was polled and computed, and
+	 * polled at all, for the last time; for how much of the time in between it computed */
+	uint64_t since, latest, seen_ns, gap_ns;
+	/* decaying sums over its bursts: how long they took, and for how long it computed in them
+	 */
+	uint64_t bursts_ns, computed_ns;
+	uint64_t stopped_since; /* since when it is stopped for another one; 0: it is not */
+};
+
 struct gs_gpu_client {
 	LIST_ENTRY(gs_gpu_client) link;
 	struct gs_gpu_client_params p;
@@ -128,10 +147,7 @@ struct gs_gpu_client {
 	struct gs_watch watch;
 	struct gs_found found; /* what the latest poll of its page found */
 	struct gs_late late;
-	struct gs_bad {
-		uint32_t is;    /* the page holds values that are no launch state */
-		uint32_t state; /* one such value */
-	} bad;
+	struct gs_bad bad;
 	uint32_t requested; /* the page's request counter when it was last read */
 	uint8_t dirty;      /* the next step polls its page */
 	uint8_t task;       /* it is a task of the scheduler */
@@ -141,6 +157,7 @@ struct gs_gpu_client {
 	struct gs_pauses pauses;
 	struct gs_holder_state holder_state;
 	struct gs_client_copies copies;
+	struct gs_launches launches;
 	enum gs_phase phase;
 	struct gs_slice slice;
 	struct gs_traced *traced; /* NULL: the trace has no room for it */

@@ -17,6 +17,7 @@
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/holders.h"
+#include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/pin.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/task.h"
@@ -214,7 +215,10 @@ static uint64_t step(struct gs_gpu *gpu, uint64_t now)
 
 uint64_t gs_gpu_step(struct gs_gpu *gpu, uint64_t now)
 {
-	uint64_t kernels = step(gpu, now), copies = gs_copies_step(gpu, now);
+	uint64_t next = step(gpu, now), copies = gs_copies_step(gpu, now);
+	uint64_t barrier = gs_launch_barrier_step(gpu, now);
 
-	return copies < kernels ? copies : kernels;
+	if (copies < next)
+		next = copies;
+	return barrier < next ? barrier : next;
 }

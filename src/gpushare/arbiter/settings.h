@@ -35,6 +35,9 @@ struct gs_gpu_options {
 	/* others do not wait for a kernel that cannot leave, or takes longer than this to leave
 	 * (holders.h); 0: they wait for all kernels */
 	uint64_t leave_most_ns;
+	/* with contexts: a less urgent client's queue can be stopped after each so much predicted
+	 * time of its kernels (launch_barrier.h); 0: it is never stopped */
+	uint64_t launch_every_ns;
 	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */
 	/* after this long the GPU goes to the next client even if the last one has not left */
 	uint64_t evict_deadline_ns;

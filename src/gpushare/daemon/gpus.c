@@ -62,6 +62,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.overlap_ns = c->overlap_ns,
 		.preenqueue = c->isolation == GS_ISOLATION_CONTEXTS && c->overlap_ns,
 		.leave_most_ns = c->leave_most_ns,
+		.launch_every_ns = c->launch_every_ns,
 		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,
 		.copies = copies_of(c),

@@ -54,6 +54,7 @@ int gs_page_create(struct gs_page **page, uint32_t size, struct gs_error *err)
 	gs_page_store((*page)->copies.shared, size == GS_PAGE_SIZE);
 	for (int way = 0; way < GS_COPY_ENGINES; way++)
 		gs_page_store((*page)->copies.open[way], 1);
+	gs_page_store((*page)->priorities.launches_open, 1);
 	gs_page_store((*page)->head.slots, GS_PAGE_SLOTS);
 	gs_page_store((*page)->head.version, GS_PAGE_VERSION);
 	gs_page_store((*page)->head.magic, GS_PAGE_MAGIC);

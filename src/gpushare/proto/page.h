@@ -173,14 +173,31 @@ struct gs_copies {
  *
  * The daemon writes leave_most_us, in us: a kernel that takes longer than this to leave goes out as
  * written; 0: there is no bound.
+ *
+ * It also writes the words of the launch barrier (arbiter/launch_barrier.h). While wait_every_us is
+ * not 0, a more urgent client may come at any moment: the client has the GPU wait in its streams
+ * until launches_open is 1, before launches that cannot be evicted, once for so many us of their
+ * predicted time. The daemon closes the barrier for 20 ms at most in each burst of the more urgent
+ * client's work, and counts how often it does.
+ *
+ * While less urgent clients use the GPU, tell is not NOT. The client then writes into until_ns
+ * (monotonic clock) when what it has launched should have ended, and looks at tell. If that is
+ * NEXT, it makes it SEEN and makes the daemon look (gs_page_request). When the client has paused,
+ * the daemon makes tell NEXT and then looks at until_ns once more.
  */
 #define GS_PRIORITY_OF_CLIENT 0u
+enum gs_launch_tell { GS_LAUNCH_TELL_NOT, GS_LAUNCH_TELL_NEXT, GS_LAUNCH_TELL_SEEN };
 struct gs_priorities {
 	_Atomic uint32_t used;      /* 1: the program has set priorities of threads or streams */
 	_Atomic uint32_t overruled; /* 1: they do not count: the client is in a critical region */
 	_Atomic uint16_t of_slot[GS_PAGE_SLOTS];
 	_Atomic uint32_t leave_most_us;
-	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 12 -
+	_Atomic uint32_t wait_every_us, launches_open;
+	_Atomic uint32_t tell;     /* enum gs_launch_tell */
+	_Atomic uint32_t closings; /* wraps around */
+	uint32_t unused[2];
+	_Atomic uint64_t until_ns; /* in a cache line of its own: the client writes it often */
+	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 44 -
 			 2 * GS_PAGE_SLOTS];
 };
 
@@ -253,6 +270,7 @@ _Static_assert(offsetof(struct gs_page, preenqueue) == 96, "page layout");
 _Static_assert(offsetof(struct gs_page, slot) == 128, "page layout");
 _Static_assert(offsetof(struct gs_page, copies) == GS_PAGE_SIZE_BEFORE, "page layout");
 _Static_assert(offsetof(struct gs_page, priorities) == GS_PAGE_SIZE_BEFORE + 1248, "page layout");
+_Static_assert(offsetof(struct gs_page, priorities.until_ns) % 64 == 0, "page layout");
 _Static_assert(sizeof(struct gs_page) == GS_PAGE_SIZE, "page layout");
 
 /* Acquire load, release store, and compare-and-swap of a page's word. */

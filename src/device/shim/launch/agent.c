@@ -11,6 +11,7 @@
 #include "common/thread.h"
 #include "device/shim/base/counted.h"
 #include "device/shim/context/copy_barrier.h"
+#include "device/shim/context/launch_barrier.h"
 #include "device/shim/kernel/kernels.h"
 #include "device/shim/launch/evict.h"
 #include "device/shim/launch/force.h"
@@ -64,6 +65,7 @@ static void keep_connection(struct agent *a)
 		/* no daemon is left to release a pre-enqueued launch */
 		gs_page_store(s->page->preenqueue, 0);
 		shim_copy_barrier_leave_open(s);
+		shim_launch_barrier_leave_open(s);
 		a->reconnect_step_ns = RECONNECT_NS;
 		a->reconnect_ns = now + RECONNECT_NS;
 		if (s->absent != GS_ABSENT_RUN)

@@ -8,6 +8,7 @@
 #include "device/shim/base/capture.h"
 #include "device/shim/graph/graph.h"
 #include "device/shim/kernel/loading.h"
+#include "device/shim/context/launch_barrier.h"
 #include "device/shim/context/order.h"
 #include "device/shim/launch/request.h"
 #include "device/shim/launch/untracked.h"
@@ -59,7 +60,8 @@ static SHIM_INLINE CUfunction may_go_untracked(struct shim_context **in, CUfunct
 		     shim_is_uncommon(SHIM_UNCOMMON_CONTEXT | SHIM_UNCOMMON_CROWDED |
 				      SHIM_UNCOMMON_PRIORITIES)))
 		return NULL;
-	if (SHIM_RARELY(s->alone || !shim_context_is_cached(cached)) ||
+	if (SHIM_RARELY(s->alone || shim_launch_barrier_matters(s->page) ||
+			!shim_context_is_cached(cached)) ||
 	    (shim_is_default(stream) &&
 	     SHIM_RARELY(atomic_load_explicit(&shim_held[1], memory_order_relaxed))))
 		return NULL;

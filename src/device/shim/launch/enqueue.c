@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "device/shim/base/wraps.h"
 #include "device/shim/context/barrier.h"
+#include "device/shim/context/launch_barrier.h"
 #include "device/shim/context/order.h"
 #include "device/shim/graph/graph.h"
 #include "device/shim/launch/force.h"
@@ -114,13 +115,27 @@ static CUresult enqueue_evictable(struct shim_launch *l, const struct shim_reque
 					    *done = l->as.guard.ends, CU_STREAM_WAIT_VALUE_GEQ);
 }
 
+/*
+ * Returns 1 if the launch may be stopped by the launch barrier. One that no other launch with a
+ * slot is in front of begins soon if the barrier is open; and in the driver the program waits for
+ * one that makes local memory grow.
+ */
+static int wait_for_urgent(struct shim_session *s, const struct shim_launch *l, CUstream stream)
+{
+	if (!shim_launch_barrier_matters(s->page) || l->in_barrier ||
+	    (!shim_launch_barrier_is_closed(s->page) && shim_launch_is_alone(l)))
+		return 0;
+	return shim_launch_barrier_wait(s, l->ctx, stream, l->time->tpt_ps * l->tasks / 1000);
+}
+
 static CUresult enqueue_as_is(struct shim_session *s, struct shim_launch *l,
 			      const struct shim_request *r)
 {
+	int stops = wait_for_urgent(s, l, r->stream);
 	CUresult rc;
 
 	shim_marker_choose(s, l);
-	rc = shim_marker_started(l, r->stream);
+	rc = shim_marker_started(l, r->stream, stops);
 	if (rc != CUDA_SUCCESS)
 		return rc;
 	sample_begin(l, r->stream);

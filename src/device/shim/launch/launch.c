@@ -15,6 +15,7 @@
 #include "device/shim/context/barrier.h"
 #include "device/shim/context/channels.h"
 #include "device/shim/context/fault.h"
+#include "device/shim/context/launch_barrier.h"
 #include "device/shim/context/order.h"
 #include "device/shim/kernel/loading.h"
 #include "device/shim/launch/enqueue.h"
@@ -29,10 +30,20 @@ static CUresult launch_untracked(struct shim_session *s, struct shim_context *c,
 				 const struct shim_request *r)
 {
 	struct shim_stream *in = shim_channel_enter(s, r->stream);
+	uint64_t ns = r->time->tpt_ps * r->tasks / 1000;
+	int stops = shim_launch_barrier_matters(s->page);
 	struct shim_section p;
 	CUresult rc;
 
+	if (stops) {
+		shim_launch_barrier_tell(s, ns);
+		/* The cached context may be an old one, whose page another one's stream cannot
+		 * read. */
+		stops = shim_context_current(s) == c;
+	}
 	shim_order_enter(&p, c, r->stream, 0, 0);
+	if (stops)
+		shim_launch_barrier_wait(s, c, r->stream, ns);
 	rc = shim_enqueue_as_written(r);
 	shim_order_leave(&p);
 	shim_channel_leave(in);
@@ -143,6 +154,8 @@ static CUresult launch_tracked(struct shim_session *s, struct shim_context *c,
 			rc = shim_enqueue_waiting(l, r);
 		rc = shim_grant_wait(s, l, &wait, rc);
 	}
+	if (shim_launch_barrier_matters(s->page))
+		shim_launch_barrier_tell(s, l->time->tpt_ps * l->tasks / 1000);
 	if (rc == CUDA_SUCCESS && !l->preenqueued) {
 		rc = shim_enqueue(s, l, r);
 	} else if (rc == CUDA_SUCCESS) {

@@ -36,10 +36,10 @@ void shim_marker_choose(struct shim_session *s, struct shim_launch *l)
  * out. If the GPU wrote it, it would switch to this context for the marker, find nothing else yet,
  * switch back, and let the kernel wait for another time slice.
  */
-CUresult shim_marker_started(struct shim_launch *l, CUstream stream)
+CUresult shim_marker_started(struct shim_launch *l, CUstream stream, int stops)
 {
-	if (atomic_load(&polled) == l ||
-	    (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l))) {
+	if (!stops && (atomic_load(&polled) == l ||
+		       (l->beside == GS_BESIDE_SLICED && shim_launch_is_alone(l)))) {
 		gs_page_store(l->slot->started, 1);
 		return CUDA_SUCCESS;
 	}

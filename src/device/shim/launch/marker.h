@@ -19,9 +19,9 @@
  * launch gives way to other contexts. Such a launch is not timed. */
 void shim_marker_choose(struct shim_session *s, struct shim_launch *l);
 
-/* Enqueues the marker in front of launch l's kernel. The context must be current. Returns the
- * driver's answer. */
-CUresult shim_marker_started(struct shim_launch *l, CUstream stream);
+/* Enqueues the marker in front of launch l's kernel; stops: behind a wait at which the launch may
+ * be stopped. The context must be current. Returns the driver's answer. */
+CUresult shim_marker_started(struct shim_launch *l, CUstream stream, int stops);
 
 /*
  * Enqueues the marker behind the kernel, or the event that is polled. Returns the driver's answer.
