@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The shared page: layout, seals, size and version; its doorbell. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -256,6 +260,61 @@ static void only_sleepers_are_woken(void **state)
 	close(fd);
 }
 
+#define SLEEPERS 200
+
+/* Of this process. */
+static unsigned sleeping_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	unsigned n = 0;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)) != NULL) {
+		char path[300], state = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/stat", task->d_name);
+		f = *task->d_name == '.' ? NULL : fopen(path, "r");
+		if (!f)
+			continue;
+		if (fscanf(f, "%*d (%*[^)]) %c", &state) == 1 && state == 'S')
+			n++;
+		fclose(f);
+	}
+	closedir(tasks);
+	return n;
+}
+
+static void *sleep_once(void *page)
+{
+	gs_page_wait(page, 0, 60 * GS_NS_PER_S);
+	return NULL;
+}
+
+/* A program may have thousands of threads there: the daemon wakes as many as can have a launch. */
+static void no_more_are_woken_than_have_slots(void **state)
+{
+	pthread_t sleeper[SLEEPERS];
+	struct gs_page *page;
+	struct gs_error err;
+	int fd = gs_page_create(&page, GS_PAGE_SIZE, &err);
+	long left;
+
+	(void)state;
+	for (int i = 0; i < SLEEPERS; i++)
+		assert_int_equal(pthread_create(&sleeper[i], NULL, sleep_once, page), 0);
+	while (sleeping_threads() < SLEEPERS)
+		usleep(1000);
+	gs_page_doorbell(page);
+	left = syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	assert_int_equal(left, SLEEPERS - GS_PAGE_SLOTS - 1);
+	for (int i = 0; i < SLEEPERS; i++)
+		pthread_join(sleeper[i], NULL);
+	gs_page_unmap(page);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +326,7 @@ int main(void)
 		cmocka_unit_test(slots_in_use),
 		cmocka_unit_test(requesting_wakes_the_daemon),
 		cmocka_unit_test(only_sleepers_are_woken),
+		cmocka_unit_test(no_more_are_woken_than_have_slots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

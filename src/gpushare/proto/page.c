@@ -99,10 +99,14 @@ void gs_page_unmap(struct gs_page *page)
 		munmap(page, GS_PAGE_SIZE);
 }
 
+/* A thread for each slot, and the agent. The daemon must not spend its time on more of a program's
+ * threads. */
+#define SLEEPERS_MOST (GS_PAGE_SLOTS + 1)
+
 void gs_page_doorbell(struct gs_page *page)
 {
 	atomic_fetch_add(&page->doorbell, 1);
-	syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, SLEEPERS_MOST, NULL, NULL, 0);
 }
 
 void gs_page_doorbell_for(struct gs_page *page, unsigned launches)
@@ -110,7 +114,7 @@ void gs_page_doorbell_for(struct gs_page *page, unsigned launches)
 	/* Who stops looking says so first and sleeps only if the doorbell is as it was. */
 	atomic_fetch_add(&page->doorbell, 1);
 	if (launches > atomic_load(&page->awake))
-		syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, SLEEPERS_MOST, NULL, NULL, 0);
 }
 
 uint32_t gs_page_wait(struct gs_page *page, uint32_t seen, uint64_t timeout_ns)

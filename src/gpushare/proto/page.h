@@ -341,7 +341,8 @@ static inline uint32_t gs_page_shared(const struct gs_page *page)
 /* Unmaps a page; NULL is fine. */
 void gs_page_unmap(struct gs_page *page);
 
-/* For the daemon: adds one to the doorbell and wakes everybody who sleeps on it. */
+/* Adds one to the doorbell and wakes who sleeps on it: a thread for each slot, and
+ * one more. */
 void gs_page_doorbell(struct gs_page *page);
 
 /* For the daemon: the same after `launches` launches were scheduled. Wakes nobody if at least as
