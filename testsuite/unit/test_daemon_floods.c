@@ -276,7 +276,9 @@ static void test_who_rings_without_end_waits(void **state)
 	begun = gs_clock_ns() - begun;
 	kill(pid, SIGKILL);
 	assert_true(live_has_failed(pid));
-	assert_true(before * GS_NS_PER_S < (double)begun / 2);
+	/* Its fifth, and what the arbiter does by itself for clients that wait: up to half of a
+	 * processor under the sanitizers. Without a limit it takes more than nine tenths. */
+	assert_true(before * GS_NS_PER_S < (double)begun * 0.7);
 	live_serves(l);
 }
 
