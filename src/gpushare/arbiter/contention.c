@@ -32,8 +32,8 @@ struct active {
 
 /* What a client must know of the others. */
 struct seen {
-	int queue;        /* one that is more urgent, or shares its context, uses the GPU */
-	int above, below; /* one that is more urgent uses the GPU; one that is less urgent does */
+	int queue; /* one that is more urgent, or shares its context, uses the GPU */
+	int below; /* one that is less urgent uses the GPU */
 	enum gs_contended is;
 	uint64_t longest_ns; /* the longest task of a more urgent one that uses it often */
 };
@@ -131,7 +131,6 @@ static void reckon_with(const struct group *g, const struct gs_gpu_client *t, st
 
 	if (urgency > 0) {
 		seen->queue |= g->users != 0;
-		seen->above |= g->users != 0;
 		if (g->longest_ns > seen->longest_ns)
 			seen->longest_ns = g->longest_ns;
 	} else if (urgency < 0 && g->users) {
@@ -241,6 +240,6 @@ void gs_contention_tell(const struct gs_gpu *gpu, uint64_t now)
 		gs_holders_tell_present(t, &present);
 		gs_page_tell(t->p.page->priorities.leave_most_us,
 			     leave_most_us(gpu, t, seen.longest_ns));
-		gs_launch_barrier_tell(t, seen.above, seen.below);
+		gs_launch_barrier_tell(t, seen.queue, seen.below);
 	}
 }

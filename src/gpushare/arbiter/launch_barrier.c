@@ -26,8 +26,7 @@
 static void tell(struct gs_gpu_client *t, enum gs_launch_tell is)
 {
 	t->launches.tell = is;
-	if (gs_page_load(t->p.page->priorities.tell) != (uint32_t)is)
-		atomic_store(&t->p.page->priorities.tell, (uint32_t)is);
+	gs_page_tell(t->p.page->priorities.tell, is);
 }
 
 void gs_launch_barrier_tell(struct gs_gpu_client *t, int stops, int tells)

@@ -30,11 +30,12 @@ struct gs_gpu;
 struct gs_gpu_client;
 
 #define GS_LAUNCHES_CLOSED_MOST_NS (20 * GS_NS_PER_MS)
-/* A client that launches again within this time, and some looks of the arbiter, goes on with its
+/* A client that launches again within this time, and some polls of the arbiter, goes on with its
  * burst of work. */
 #define GS_LAUNCHES_PAUSE_NS (60 * GS_NS_PER_US)
 
-/* Tells the client whether it must stop for others and whether others stop for it. */
+/* Tells the client whether it must stop for others and whether others stop for it. Under MPS
+ * neither is so, whatever the caller says. */
 void gs_launch_barrier_tell(struct gs_gpu_client *client, int stops, int tells);
 
 /* Closes and opens the barriers. Call it once per step, after the pages were polled. Returns when
