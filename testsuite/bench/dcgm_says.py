@@ -2,7 +2,7 @@
 """What DCGM, started in this process, says of the first GPU, in one line of JSON.
 
 usage: dcgm_says.py LIBDCGM
-  LIBDCGM  DCGM's libdcgm.so.3 (3.3) or libdcgm.so.4, with its modules beside it
+  LIBDCGM  DCGM's libdcgm.so.3, with its modules beside it (tried with DCGM 3.3.9)
 
 `processes` has the number and the MiB of each compute process (field 221), `graphics` those of the graphics processes (220); `total`, `free`
 and `used` are the frame buffer's MiB (250 to 252), `gpu` is the utilisation in percent (203), the largest of some samples.

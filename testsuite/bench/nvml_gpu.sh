@@ -5,7 +5,7 @@
 #
 # usage: nvml_gpu.sh BUILD OUT-FOLDER   (as root; PyTorch and nvidia-smi)
 #   BUILD   the build tree (make all)
-# environment: LIBDCGM (DCGM's libdcgm.so.3 or .4, with its modules beside it: DCGM's process view is asked, too)
+# environment: LIBDCGM (DCGM's libdcgm.so.3, with its modules beside it: DCGM's process view is asked, too)
 # Writes nvml.csv (what must be so, and whether it is), outside.json, inside.json, smi-*.txt and ranks-*.txt into OUT-FOLDER; 150 s at most.
 # Exit status 1: something was not as it must be.
 set -uo pipefail

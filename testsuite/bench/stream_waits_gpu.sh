@@ -21,6 +21,7 @@ beside() { # LABEL low's: plain|waits US AHEAD  high's: 0|1
 	timeout 30 "$tmp/stream_waits" low "$tmp/page" "$2" "$3" "$4" >"$tmp/low" &
 	low=$!
 	for ((i = 0; i < 200; i++)); do is_ready && break; sleep 0.05; done
+	is_ready || { echo "stream_waits_gpu.sh: the other process has not begun: $(cat "$tmp/low")" >&2; exit 1; }
 	line=$(timeout 20 "$tmp/stream_waits" high "$tmp/page" "$5" 200)
 	word 1 1
 	wait "$low"
