@@ -94,7 +94,7 @@ stops_and_goes_on() {
 		last=$(newest_job high)
 		run high -- "$ORDER" graphs 40 >"$TMP/high.out" 2>&1 & high=$!
 		until_true 20 computes 1 "$last" high && "$1" || rc=1
-		wait "$high" && grep -qx 'graphs: right' "$TMP/high.out" || { cat "$TMP/high.out"; rc=1; }
+		ends_right "$high" graphs "$TMP/high.out" || rc=1
 	fi
 	rm -f "$TMP/keep"
 	for i in "$stay short $TMP/stay.out" "$graphs graphs $TMP/graphs.out" "$short short $TMP/short.out"; do

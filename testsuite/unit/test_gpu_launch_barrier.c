@@ -46,14 +46,20 @@ static uint32_t tells(const struct client *c)
 	return gs_page_load(c->page->priorities.tell);
 }
 
-/* It launches a kernel, which ends after ns, and is looked at once more. */
-static void burst(struct client *c, uint64_t ns)
+/* It launches a kernel that should take ns, and the arbiter looks. Returns when it looks again. */
+static uint64_t begin_burst(struct client *c, uint64_t ns)
 {
 	if (state(c, 0) == GS_K_DONE)
 		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
 	launch_leaving(c, 0, AS_IS, 0, ns);
 	gs_gpu_doorbell(c->gpu_client);
-	grant(US);
+	return grant(US);
+}
+
+/* The same, and its end is seen. */
+static void burst(struct client *c, uint64_t ns)
+{
+	begin_burst(c, ns);
 	agent(c);
 	grant(ns);
 	finish(c, 0);
@@ -82,10 +88,7 @@ static void stops_while_the_urgent_one_computes(void **unused)
 
 	(void)unused;
 	begin_two(&low, &high);
-	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_leaving(high, 0, AS_IS, 0, MS);
-	gs_gpu_doorbell(high->gpu_client);
-	assert_in_range(grant(US), now, now + 50 * US); /* it looks again soon */
+	assert_true(begin_burst(high, MS) <= now + 50 * US);
 	assert_int_equal(is_open(low), 0);
 	assert_int_equal(is_open(high), 1);
 	agent(high);
@@ -108,10 +111,7 @@ static void stops_for_so_long(void **unused)
 
 	(void)unused;
 	begin_two(&low, &high);
-	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_leaving(high, 0, AS_IS, 0, 1000 * MS);
-	gs_gpu_doorbell(high->gpu_client);
-	grant(US);
+	begin_burst(high, 1000 * MS);
 	agent(high);
 	grant(GS_LAUNCHES_CLOSED_MOST_NS - 10 * US);
 	assert_int_equal(is_open(low), 0);
@@ -308,22 +308,27 @@ static void is_open_when_it_is_off(void **unused)
 	all_leave(low, high);
 }
 
-/* Who waits for the time slice does not compute: whoever has it goes on. */
+/* Who waits for the time slice does not compute. Here a third client keeps it, as it is pinned. */
 static void nobody_stops_for_who_waits(void **unused)
 {
-	struct client *low, *high;
+	struct client *low, *high, *pinned;
 
 	(void)unused;
 	begin_two(&low, &high);
-	assert_int_equal(gs_gpu_pin(low->gpu_client), 0);
-	grant(MS);
-	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_leaving(high, 0, AS_IS, 0, MS);
-	gs_gpu_doorbell(high->gpu_client);
-	grant(US);
+	pinned = join(3, 1);
+	launch_leaving(pinned, 0, AS_IS, 0, MS);
+	assert_int_equal(gs_gpu_pin(pinned->gpu_client), 0);
+	for (int i = 0; i < 5; i++) {
+		grant(MS);
+		agent(pinned);
+	}
+	assert_true(has_turn(pinned) && !has_turn(high));
+	begin_burst(high, MS);
+	assert_int_equal(state(high, 0), GS_K_READY);
+	assert_int_equal(every(low), EVERY_US);
 	assert_int_equal(is_open(low), 1);
 	gs_gpu_unpin(gpu);
-	all_leave(low, high);
+	all_leave(low, high, pinned);
 }
 
 /* Whoever is gone stops nobody. */
@@ -333,10 +338,7 @@ static void opens_when_the_urgent_one_goes(void **unused)
 
 	(void)unused;
 	begin_two(&low, &high);
-	go(high, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	launch_leaving(high, 0, AS_IS, 0, MS);
-	gs_gpu_doorbell(high->gpu_client);
-	grant(US);
+	begin_burst(high, MS);
 	assert_int_equal(is_open(low), 0);
 	leave(high);
 	grant(US);

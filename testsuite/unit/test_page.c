@@ -304,7 +304,7 @@ static void no_more_are_woken_than_have_slots(void **state)
 	(void)state;
 	for (int i = 0; i < SLEEPERS; i++)
 		assert_int_equal(pthread_create(&sleeper[i], NULL, sleep_once, page), 0);
-	while (sleeping_threads() < SLEEPERS)
+	for (int i = 0; i < 20000 && sleeping_threads() < SLEEPERS; i++)
 		usleep(1000);
 	gs_page_doorbell(page);
 	left = syscall(SYS_futex, &page->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "device/shim/context/launch_barrier.h"
-#include "device/shim/launch/untracked.h"
 #include "fake_driver.h"
 #include "shim_rig.h"
 
