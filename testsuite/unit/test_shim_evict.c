@@ -127,6 +127,7 @@ static void test_late_signal_is_lifted(void **unused)
 static void test_refused_relaunch_is_tried_again(void **unused)
 {
 	struct gs_slot *slot;
+	char text[4096];
 
 	(void)unused;
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
@@ -136,9 +137,11 @@ static void test_refused_relaunch_is_tried_again(void **unused)
 	gs_page_store(slot->state, GS_K_TORUN);
 	ring();
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_READY);
+	forget_calls();
 	assert_true(gs_slot_move(slot, GS_K_READY, GS_K_TORUN));
 	ring();
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	await_call("relaunch-variant", text, sizeof(text));
 	gs_page_store(slot->state, GS_K_DONE);
 }
 

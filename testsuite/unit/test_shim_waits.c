@@ -98,6 +98,7 @@ static void expect_enters(const struct blocks *b, CUstream held_in, int waits)
 	void *symbol = ours(b->call), *was = shim_slot[b->in];
 	struct gs_slot *slot;
 	pthread_t thread;
+	char text[4096];
 
 	shim_slot[b->in] = (void *)(uintptr_t)enter;
 	begun = entered = 0;
@@ -107,8 +108,10 @@ static void expect_enters(const struct blocks *b, CUstream held_in, int waits)
 	EVENTUALLY(begun);
 	if (waits) {
 		usleep(5000);
+		forget_calls();
 		gs_page_store(slot->state, GS_K_READY); /* it has left; the time slice is ours */
 		EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+		await_call("relaunch-variant", text, sizeof(text));
 		usleep(5000);
 		if (entered)
 			fail_msg("%s has entered the driver", shim_name(b->call));
