@@ -44,19 +44,20 @@ waits_beside() {
 }
 # An equal that stays as well: each has half of the time.
 share_the_time() {
-	local other rc
+	local other last rc
+	last=$(newest_job low)
 	run low -- "$ORDER" stay >"$TMP/other.out" 2>&1 & other=$!
-	until_true 20 has_had_half 300
+	until_true 20 has_had_half 300 "$last"
 	rc=$?
 	[ $rc = 0 ] || t 5 gpusharectl report
 	kill -KILL "$(sed -n 's/.* pid \([0-9]*\): order on gpu .*/\1/p' "$TMP/log" | tail -n 1)"
 	wait "$other"
 	return $rc
 }
-has_had_half() { # MS: of the newest step
+has_had_half() { # MS JOB: of the newest step, which is not that job's
 	t 5 gpusharectl report --json | python3 -c 'import json, sys
 last = json.load(sys.stdin)[-1]
-sys.exit(not (last["active_ms"] > float(sys.argv[1]) and 1.8 < last["ntt"] < 2.2))' "$@"
+sys.exit(not (str(last["job"]) != sys.argv[2] and last["active_ms"] > float(sys.argv[1]) and 1.8 < last["ntt"] < 2.2))' "$@"
 }
 says_so() { t 5 gpusharectl status --noheader -o partition,state,reason | grep -E '^low +waiting +priority: job [^ ]+ has 10; kernels of its own that cannot leave are there as well$'; }
 policies=("" Policy=fifo)
