@@ -5,7 +5,8 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 ORDER=$BUILD/testsuite/e2e/order
-need_built gpushared gpusharectl testsuite/e2e/order
+ENTRIES=$BUILD/testsuite/e2e/entries
+need_built gpushared gpusharectl testsuite/e2e/order testsuite/e2e/entries
 own_daemon
 
 configure() { # LINE...
@@ -118,6 +119,40 @@ have_waited() {
 ends_right() { # PID CASE FILE
 	wait "$1" && grep -qx "$2: right" "$3" || { cat "$3"; return 1; }
 }
+# Three processes of a job have no more of the GPU than the single one of another job with as many shares.
+three_and_one() {
+	local three one last rc=0
+	last=$(newest_job low)
+	: >"$TMP/keep"
+	# shellcheck disable=SC2016
+	t 60 gpusharectl run --shares 20 --mem 256M --partition low -- sh -c 'for i in 1 2 3; do "$0" compute "$1" & done; wait' "$ENTRIES" "$TMP/keep" \
+		>"$TMP/three.out" 2>&1 & three=$!
+	until_true 20 computes 100 "$last" low || rc=1
+	last=$(newest_job low)
+	run low -- "$ENTRIES" compute "$TMP/keep" >"$TMP/one.out" 2>&1 & one=$!
+	until_true 20 computes 100 "$last" low && has_half_since || rc=1
+	rm -f "$TMP/keep"
+	wait "$three" && wait "$one" && [ "$(cat "$TMP/three.out" "$TMP/one.out" | grep -c ', 0 words wrong$')" = 4 ] || { cat "$TMP/three.out" "$TMP/one.out"; rc=1; }
+	return $rc
+}
+# Of what the two newest jobs had of the GPU in four seconds from now, the last one has had about half.
+has_half_since() {
+	t 5 gpusharectl report --json >"$TMP/before" && sleep 4 && t 5 gpusharectl report --json >"$TMP/after" && python3 - "$TMP" <<-'END'
+		import json, sys
+		before, after = ([r["active_ms"] for r in json.load(open(f"{sys.argv[1]}/{name}"))[-2:]] for name in ("before", "after"))
+		had = [b - a for a, b in zip(before, after)]
+		part = had[1] / sum(had)
+		print(f"of the GPU's time the last job had {part:.3f}")
+		sys.exit(not (sum(had) > 2000 and 0.4 < part < 0.6))
+	END
+}
+for leave_within in 1s 300us; do # in turns, and beside each other
+	rm -f "$TMP/log"
+	LEAVE_WITHIN=$leave_within write_conf 512M "Gpu=0 Memory=512M" "Partition=low Priority=1" EvictDeadline=300s
+	check "leave_within=$leave_within: gpushared serves" start_daemon
+	check "leave_within=$leave_within: a job with three processes has no more than one with a single one" three_and_one
+	check "leave_within=$leave_within: gpushared stops" stop_daemon
+done
 rm -f "$TMP/log"
 configure PolicyParameters=launch_barrier=100us
 check "launch barrier: gpushared serves" start_daemon

@@ -57,6 +57,8 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 					  .priority = priority,
 					  .priority_most = 1000,
 					  .shares = 50,
+					  .alloc = id,
+					  .alloc_shares = 50,
 					  .name = "a client",
 					  .force_ns = force_ns,
 					  .period = period,

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "gpushare/arbiter/gpu_core.h"
 #include "sharing_rig.h"
 
 void begin_sharing(const char *policy, int one_context)
@@ -85,4 +86,28 @@ uint64_t overdue(void)
 
 	gs_gpu_status(gpu, &st);
 	return st.overdue;
+}
+
+int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
+{
+	agent(c);
+	if (state(c, 0) == GS_K_RUNNING && --*left == 0)
+		finish(c, 0);
+	if (state(c, 0) == GS_K_DONE)
+		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	if (state(c, 0) == GS_K_PREP) {
+		launch_leaving(c, 0, AS_IS, 0, ns);
+		*left = ns / MS ? ns / MS : 1;
+	}
+	return has_turn(c) != 0;
+}
+
+struct client *join_in(uint64_t id, int32_t priority, uint64_t alloc, uint32_t shares)
+{
+	struct client *c = join(id, priority);
+	struct gs_gpu_client_params *p = &c->gpu_client->p;
+
+	p->alloc = alloc;
+	p->shares = p->alloc_shares = shares;
+	return c;
 }

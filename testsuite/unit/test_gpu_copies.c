@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu_rig.h"
+#include "gpushare/arbiter/gpu_core.h"
 
 #define UP GS_COPY_TO_DEVICE
 #define DOWN GS_COPY_TO_HOST
@@ -107,6 +108,29 @@ static void rules_follow_what_they_do(void **state)
 	grant(2000 * MS);
 	assert_true(rule(low, UP) == GS_COPY_FIRST && rule(high, UP) == GS_COPY_FIRST);
 	all_leave(low, high);
+}
+
+/* An allocation's shares are divided among those of its clients that copy in that direction. */
+static void clients_of_one_allocation_divide_its_shares(void **state)
+{
+	struct client *other;
+
+	(void)state;
+	begin_two(GS_COPY_POLICY_FAIR, 1);
+	other = join(3, 1);
+	other->gpu_client->p.alloc = low->gpu_client->p.alloc;
+	copy(low, 0, UP, 10, GS_COPY_BEGUN);
+	copy(high, 0, UP, 10, GS_COPY_BEGUN);
+	grant(1 * MS);
+	assert_int_equal(low->gpu_client->copies.copier[UP].shares,
+			 high->gpu_client->copies.copier[UP].shares);
+	copy(other, 0, UP, 10, GS_COPY_BEGUN);
+	grant(1 * MS);
+	assert_int_equal(2 * low->gpu_client->copies.copier[UP].shares,
+			 high->gpu_client->copies.copier[UP].shares);
+	assert_int_equal(other->gpu_client->copies.copier[UP].shares,
+			 low->gpu_client->copies.copier[UP].shares);
+	all_leave(low, high, other);
 }
 
 static void the_barrier_closes_while_the_urgent_one_copies(void **state)
@@ -281,6 +305,7 @@ int main(void)
 		cmocka_unit_test(nothing_without_a_policy),
 		cmocka_unit_test(who_is_alone_is_free),
 		cmocka_unit_test(rules_follow_what_they_do),
+		cmocka_unit_test(clients_of_one_allocation_divide_its_shares),
 		cmocka_unit_test(the_barrier_closes_while_the_urgent_one_copies),
 		cmocka_unit_test(a_forced_barrier_stays_open),
 		cmocka_unit_test(equals_by_the_chunks_that_are_done),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Equals beside each other: who is held back, and how they take turns under MPS (arbiter/usage.h).
+/* Equals beside each other: who is held back, and how they take turns under MPS (arbiter/equals.h).
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -14,22 +14,6 @@
 
 #include "gpu_rig.h"
 #include "sharing_rig.h"
-#include "gpushare/arbiter/gpu_core.h"
-
-/* Keeps a kernel of so long on the GPU or waiting; returns whether it has the time slice. */
-static int keep_busy(struct client *c, uint64_t *left, uint64_t ns)
-{
-	agent(c);
-	if (state(c, 0) == GS_K_RUNNING && --*left == 0)
-		finish(c, 0);
-	if (state(c, 0) == GS_K_DONE)
-		go(c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	if (state(c, 0) == GS_K_PREP) {
-		launch_leaving(c, 0, AS_IS, 0, ns);
-		*left = ns / MS ? ns / MS : 1;
-	}
-	return has_turn(c) != 0;
-}
 
 /* A client that lowers its priority and takes it back so many us later gets no more of the GPU than
  * one that does not. */
@@ -40,10 +24,8 @@ static void changes_gain_nothing(uint64_t us)
 	unsigned had[2] = { 0 };
 
 	begin_sharing("frs", 0);
-	a = join(1, 5);
-	b = join(2, 5);
-	a->gpu_client->p.shares = 25;
-	b->gpu_client->p.shares = 75;
+	a = join_in(1, 5, 1, 25);
+	b = join_in(2, 5, 2, 75);
 	for (int i = 0; i < 4000; i++) {
 		had[0] += (unsigned)keep_busy(a, &left_a, MS);
 		had[1] += (unsigned)keep_busy(b, &left_b, MS);
@@ -74,10 +56,8 @@ static void shares_hold_back_who_is_ahead(void **unused)
 
 	(void)unused;
 	begin_sharing("frs", 0);
-	a = join(1, 5);
-	b = join(2, 5);
-	a->gpu_client->p.shares = 75;
-	b->gpu_client->p.shares = 25;
+	a = join_in(1, 5, 1, 75);
+	b = join_in(2, 5, 2, 25);
 	for (int i = 0; i < 4000; i++) {
 		had[0] += (unsigned)keep_busy(a, &left_a, MS);
 		if (keep_busy(b, &left_b, MS)) {

@@ -37,19 +37,19 @@ struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id)
 	return NULL;
 }
 
-static struct gs_urgency urgency(const struct gs_gpu_client *t)
+struct gs_urgency gs_gpu_client_urgency(const struct gs_gpu_client *t)
 {
 	return (struct gs_urgency) { t->p.class, t->told.priority, t->p.period.deadline_ns != 0 };
 }
 
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b)
 {
-	return gs_sched_compare(a->gpu->sched, urgency(a), urgency(b));
+	return gs_sched_compare(a->gpu->sched, gs_gpu_client_urgency(a), gs_gpu_client_urgency(b));
 }
 
 int gs_gpu_client_is_due(const struct gs_gpu_client *t)
 {
-	return gs_sched_is_due(t->gpu->sched, urgency(t));
+	return gs_sched_is_due(t->gpu->sched, gs_gpu_client_urgency(t));
 }
 
 int gs_gpu_client_is_out(const struct gs_gpu_client *t)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "gpushare/arbiter/gpu_core.h"
+#include "gpushare/sched/sched.h"
 
 /* Moves the client to another phase; asserts that the transition is allowed. */
 void gs_gpu_client_enter(struct gs_gpu_client *t, enum gs_phase phase);
@@ -32,6 +33,9 @@ static inline int gs_gpu_is_starting(const struct gs_gpu *gpu)
 
 /* The client of that id, owned by the GPU; NULL: there is none. */
 struct gs_gpu_client *gs_gpu_find(const struct gs_gpu *gpu, uint64_t id);
+
+/* How urgent the client is, as the scheduler compares it. */
+struct gs_urgency gs_gpu_client_urgency(const struct gs_gpu_client *t);
 
 /* Above 0: `a` is more urgent than `b`; below 0: it is less urgent; 0: they are equals. */
 int gs_gpu_client_compare(const struct gs_gpu_client *a, const struct gs_gpu_client *b);

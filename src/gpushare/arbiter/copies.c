@@ -16,6 +16,7 @@
 #define POLL_NS (5 * GS_NS_PER_US)
 /* More clients do not take part. */
 #define COPIERS_MAX 64
+#define PARTS 1024 /* of a share, so that some are left for each of several clients */
 /* Enough for all that can be copied between two looks, whatever a page says. */
 #define CHUNK_KIB_MOST (UINT32_C(1) << 24)
 
@@ -117,6 +118,18 @@ static void book_waiting(struct gs_gpu_client *t, int way)
 	c->waited[way] = c->copier[way].waited_ns;
 }
 
+/* The allocation's shares are divided among its clients that copy that way now. */
+static uint32_t copier_shares(const struct gs_gpu_client *of, int way, uint64_t now)
+{
+	uint64_t shares = (uint64_t)of->p.alloc_shares * PARTS, copying = 0;
+	const struct gs_gpu_client *t;
+
+	LIST_FOREACH (t, &of->gpu->clients, link)
+		copying += t->p.alloc == of->p.alloc && is_copying(t, way, now);
+	shares /= copying;
+	return shares < 1 ? 1 : shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
+}
+
 /* Those that copy that way now, several of them: who may. */
 static void decide(struct gs_gpu *gpu, int way, uint64_t now)
 {
@@ -134,7 +147,7 @@ static void decide(struct gs_gpu *gpu, int way, uint64_t now)
 			continue;
 		}
 		t->copies.copier[way].rank = rank(t);
-		t->copies.copier[way].shares = t->p.shares ? t->p.shares : 1;
+		t->copies.copier[way].shares = copier_shares(t, way, now);
 		copier[n++] = &t->copies.copier[way];
 	}
 	gs_copy_decide(gpu->o.copies.policy, copier, n, now);

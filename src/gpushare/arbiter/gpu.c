@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Adding and removing clients, changing settings, and what reports ask for; see gpu.h. */
+/* Adding and removing clients, and what reports ask for; see gpu.h. */
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu.h"
 
@@ -13,6 +13,7 @@
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/copies.h"
+#include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/task.h"
@@ -37,8 +38,10 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 {
 	struct gs_gpu_client *t = calloc(1, sizeof(*t)), *other;
 
-	if (!t)
+	if (!t || gs_gpu_group_reserve(gpu) < 0) {
+		free(t);
 		return NULL;
+	}
 	t->p = *params;
 	t->told.priority = params->priority;
 	t->gpu = gpu;
@@ -95,8 +98,10 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 	gs_gpu_client_grant(t, 0);
 	if (t->phase != GS_WAITING)
 		gs_gpu_client_slice_over(t, now);
-	if (gpu->owed == t)
-		gpu->owed = NULL;
+	if (gpu->owed.client == t)
+		gpu->owed.client = NULL;
+	if (gpu->owed.repaid == t)
+		gpu->owed.repaid = NULL;
 	if (gpu->holder == t)
 		gpu->holder = NULL;
 	if (gpu->leaving == t) {
@@ -111,6 +116,8 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 		gpu->forced = NULL;
 	gs_trace_leave(gpu->trace, t->traced);
 	LIST_REMOVE(t, link);
+	gs_gpu_group_leave(t);
+	gs_gpu_group_unreserve(gpu);
 	counted = gs_gpu_client_counted(t);
 	free(t);
 	return counted;
@@ -236,125 +243,8 @@ void gs_gpu_client_priority(struct gs_gpu_client *t, int32_t priority, int32_t m
 void gs_gpu_client_class(struct gs_gpu_client *t, uint32_t class)
 {
 	if (t->p.class != class)
-		t->holder_state.joined = 0; /* its equals change */
+		gs_gpu_group_leave(t); /* its equals change */
 	t->p.class = class;
-}
-
-/* Copies the options. The policy's name belongs to the caller, so it is copied as well. */
-static void keep_options(struct gs_gpu *gpu, const struct gs_gpu_options *options)
-{
-	gpu->o = *options;
-	strncpy(gpu->settings.policy, options->policy, sizeof(gpu->settings.policy) - 1);
-	gpu->o.policy = gpu->settings.policy;
-	gpu->o.classes = NULL;
-	gpu->o.nclasses = 0;
-}
-
-static void keep_names(struct gs_gpu *gpu, const struct gs_gpu_options *options)
-{
-	memset(gpu->settings.class_name, 0, sizeof(gpu->settings.class_name));
-	for (size_t i = 0; i < options->nclasses; i++)
-		if (options->classes[i].name)
-			strncpy(gpu->settings.class_name[i], options->classes[i].name,
-				sizeof(gpu->settings.class_name[i]) - 1);
-}
-
-static struct gs_sched *make_sched(const struct gs_gpu_options *options, uint64_t now,
-				   struct gs_error *err)
-{
-	struct gs_sched *sched = gs_sched_create(options->policy, &options->sched, now, err);
-
-	if (sched && options->nclasses && !options->sched.by_priority &&
-	    gs_sched_set_classes(sched, options->classes, options->nclasses, now, err) < 0) {
-		gs_sched_destroy(sched);
-		return NULL;
-	}
-	return sched;
-}
-
-struct gs_gpu *gs_gpu_create(uint32_t index, const struct gs_gpu_options *options, uint64_t now,
-			     struct gs_error *err)
-{
-	struct gs_gpu *gpu = calloc(1, sizeof(*gpu));
-
-	if (!gpu) {
-		gs_fail(err, "no memory");
-		return NULL;
-	}
-	gpu->index = index;
-	gpu->deadline = UINT64_MAX;
-	gpu->settings.handover_ns = options->sched.handover_ns;
-	LIST_INIT(&gpu->clients);
-	keep_options(gpu, options);
-	keep_names(gpu, options);
-	gpu->sched = make_sched(options, now, err);
-	if (!gpu->sched) {
-		free(gpu);
-		return NULL;
-	}
-	gpu->trace = gs_trace_create(GS_TRACE_RECORDS);
-	if (!gpu->trace) {
-		gs_fail(err, "no memory");
-		gs_gpu_destroy(gpu);
-		return NULL;
-	}
-	return gpu;
-}
-
-void gs_gpu_destroy(struct gs_gpu *gpu)
-{
-	if (!gpu)
-		return;
-	gs_sched_destroy(gpu->sched);
-	gs_trace_destroy(gpu->trace);
-	free(gpu);
-}
-
-int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, uint64_t now,
-		     struct gs_error *err)
-{
-	struct gs_sched *fresh = make_sched(options, now, err);
-	struct gs_gpu_client *t;
-
-	if (!fresh)
-		return -1;
-	LIST_FOREACH (t, &gpu->clients, link)
-		gs_gpu_task_leave(t, now);
-	gs_sched_destroy(gpu->sched);
-	gpu->sched = fresh;
-	gpu->leave.stopping = 0;
-	memset(gpu->figures.faults_said, 0, sizeof(gpu->figures.faults_said));
-	gpu->deadline = UINT64_MAX;
-	gpu->settings.handover_ns = options->sched.handover_ns;
-	keep_options(gpu, options);
-	keep_names(gpu, options);
-	LIST_FOREACH (t, &gpu->clients, link) {
-		t->watch.leave_most_ns = options->leave_most_ns;
-		t->holder_state.joined = 0;
-		gs_launch_barrier_reset(t);
-		t->dirty = 1; /* the next poll makes it a task again */
-	}
-	return 0;
-}
-
-int gs_gpu_set_policy(struct gs_gpu *gpu, const char *policy, uint64_t now, struct gs_error *err)
-{
-	struct gs_gpu_options o = gpu->o;
-
-	if (gs_sched_set_policy(gpu->sched, policy, now, err) < 0)
-		return -1;
-	o.policy = policy;
-	keep_options(gpu, &o);
-	return 0;
-}
-
-int gs_gpu_set_class_policy(struct gs_gpu *gpu, const char *class, const char *policy, uint64_t now,
-			    struct gs_error *err)
-{
-	for (size_t i = 0; *class && i < gs_sched_class_count(gpu->sched); i++)
-		if (strcmp(gpu->settings.class_name[i], class) == 0)
-			return gs_sched_set_class_policy(gpu->sched, i, policy, now, err);
-	return gs_fail(err, "there is no class '%.70s'", class);
 }
 
 int gs_gpu_trace(const struct gs_gpu *gpu, uint64_t now, struct gs_trace_image *image)

@@ -13,6 +13,7 @@
 #include "gpushare/arbiter/watch.h"
 #include "gpushare/proto/msg.h"
 
+struct gs_gpu_group;
 struct gs_traced;
 
 /* What is known of kernels that have not left by the deadline. */
@@ -71,7 +72,7 @@ struct gs_pauses {
 	const struct gs_gpu_client *next_active;
 };
 
-/* What holders.c and usage.c know of a client; all zero at first. */
+/* What holders.c, usage.c and equals.c know of a client; all zero at first. */
 struct gs_holder_state {
 	uint8_t held; /* it may not launch until its equals have caught up */
 	/* MPS: it is the holder by turn, but may not launch until what its equals have on the GPU
@@ -79,6 +80,7 @@ struct gs_holder_state {
 	uint8_t barred;
 	uint64_t barred_ns; /* when it was barred */
 	uint8_t joined;     /* its GPU time is being accounted in used_ns */
+	uint8_t had;        /* it had the GPU, or a part of it, at the latest step */
 	uint8_t present;    /* it had kernels on the GPU at the latest step */
 	uint32_t others;    /* how many clients of other steps had some then */
 	/* when a poll last found a launch under way, or new launches, untracked ones included */
@@ -95,8 +97,9 @@ struct gs_holder_state {
 	/* when its kernels were told to leave although others do not wait for that; 0: they were
 	 * not told, or have left */
 	uint64_t told_ns;
-	uint64_t free_until; /* it is not held back again before */
-	double used_ns;      /* GPU time that it has had, ns */
+	uint64_t free_until;        /* it is not held back again before */
+	struct gs_gpu_group *group; /* NULL: none yet (group.h) */
+	double used_ns;             /* GPU time that it has had per share of its step, ns */
 	/* by how much it was ahead of its equals when its priority changed, less what others have
 	 * caught up since; it begins among its next equals with this lead */
 	double lead_ns;
@@ -221,12 +224,25 @@ struct gs_gpu_loop {
 	struct gs_lesson lesson[GS_GPU_LESSONS]; /* by key % GS_GPU_LESSONS */
 };
 
+/* Clients that the policy has starved (holders.c). NULL: none is. */
+struct gs_gpu_owed {
+	struct gs_gpu_client *client; /* it gets the next time slice */
+	struct gs_gpu_client *repaid; /* it got it, and equals leave it to it until until_ns */
+	uint64_t until_ns;
+};
+
+/* The groups of clients, and the memory for more (group.h). */
+struct gs_gpu_groups {
+	LIST_HEAD(, gs_gpu_group) used, spare;
+};
+
 struct gs_gpu {
 	uint32_t index;
 	struct gs_gpu_options o;
 	struct gs_gpu_settings settings;
 	struct gs_sched *sched;
 	LIST_HEAD(, gs_gpu_client) clients;
+	struct gs_gpu_groups groups;
 	struct gs_gpu_client *holder; /* the client with the time slice; NULL: nobody */
 	struct gs_gpu_start start;
 	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` is meaningless */
@@ -236,10 +252,8 @@ struct gs_gpu {
 	/* the holder's equals launch beside it, so the policy does not choose among them
 	 * (holders.c) */
 	uint8_t together;
-	uint8_t apart; /* MPS: equals take turns at launching (gs_usage_next()) */
-	/* a client that the policy has starved, and that gets the next time slice; NULL: none
-	 * (holders.c) */
-	struct gs_gpu_client *owed;
+	uint8_t apart; /* MPS: equals take turns at launching (gs_equals_next()) */
+	struct gs_gpu_owed owed;
 	/* the client of a forced eviction under way (force.c); NULL: none */
 	struct gs_gpu_client *forced;
 	struct gs_gpu_pinned pin;

@@ -19,6 +19,7 @@
 #include "gpushare/arbiter/holders.h"
 #include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/pin.h"
+#include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/task.h"
 
@@ -34,12 +35,15 @@
 /*
  * The client that the scheduler has chosen, or instead of it an equal that the policy has starved.
  */
-static struct gs_gpu_client *next_of(struct gs_gpu *gpu, uint64_t id)
+static struct gs_gpu_client *next_of(struct gs_gpu *gpu, uint64_t id, uint64_t now)
 {
-	struct gs_gpu_client *t = gs_gpu_find(gpu, id), *owed = gpu->owed;
+	struct gs_gpu_client *t = gs_gpu_find(gpu, id), *owed = gpu->owed.client;
 
-	gpu->owed = NULL;
-	return t && owed && owed->task && gs_gpu_client_compare(owed, t) == 0 ? owed : t;
+	gpu->owed.client = NULL;
+	if (!t || !owed || !owed->task || gs_gpu_client_compare(owed, t) != 0)
+		return t;
+	gs_holders_repay(gpu, owed, now);
+	return owed;
 }
 
 /* Takes one decision and carries it out. Returns 1 if another may follow at once. */
@@ -48,8 +52,11 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	struct gs_decision d;
 	struct gs_gpu_client *t;
 
-	if (!gpu->owed && !gpu->leaving && (gpu->owed = gs_holders_starved(gpu)) != NULL)
+	if (!gpu->owed.client && !gpu->leaving &&
+	    (gpu->owed.client = gs_holders_starved(gpu)) != NULL) {
+		gpu->owed.repaid = NULL;
 		gs_sched_evict(gpu->sched);
+	}
 	gs_sched_decide(gpu->sched, now, &d);
 	gpu->deadline = d.deadline_ns;
 	switch (d.action) {
@@ -64,7 +71,7 @@ static int decide(struct gs_gpu *gpu, uint64_t now)
 	case GS_ACT_RUN:
 		break;
 	}
-	t = next_of(gpu, d.task);
+	t = next_of(gpu, d.task, now);
 	if (!t || t == gpu->leaving || (gpu->holder && gpu->leaving))
 		return 0;
 	if (gs_holders_is_beside(t)) {
@@ -154,12 +161,13 @@ static void say_faults(struct gs_gpu *gpu)
 		const char *name = gpu->settings.class_name[i];
 
 		gs_sched_class_status(gpu->sched, i, &is);
-		if (is.faults > gpu->figures.faults_said[i])
-			gs_log(GS_LOG_ERROR,
-			       "gpu %u%s%s: policy %s broke its contract; %s decides now",
-			       gpu->index, *name ? ": class " : "", name,
-			       is.broke ? is.broke : gpu->settings.policy, is.policy);
+		if (is.faults == gpu->figures.faults_said[i])
+			continue;
+		gs_log(GS_LOG_ERROR, "gpu %u%s%s: policy %s broke its contract; %s decides now",
+		       gpu->index, *name ? ": class " : "", name,
+		       is.broke ? is.broke : gpu->settings.policy, is.policy);
 		gpu->figures.faults_said[i] = is.faults;
+		gs_gpu_group_leave_all(gpu); /* who equals whom may be another matter now */
 	}
 }
 

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/equals.h"
 #include "gpushare/arbiter/left_behind.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
@@ -19,6 +20,9 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
+/* Who was starved keeps the GPU for this part of that bound, so that it does not change hands at
+ * each decision if the policy goes on wanting somebody else. */
+#define REPAID_PART 4
 /* How often the pages are polled: while several clients have the time slice... */
 #define POLL_NS (1 * GS_NS_PER_MS)
 /* ...while one is held back, or may launch without asking (may_surprise())... */
@@ -108,10 +112,21 @@ void gs_holders_tell_beside(struct gs_gpu_client *t)
 	gs_holders_tell_present(t, &present);
 }
 
+static double starved_ns(const struct gs_gpu *gpu)
+{
+	return gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
+}
+
+void gs_holders_repay(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+{
+	gpu->owed.repaid = t;
+	gpu->owed.until_ns = now + (uint64_t)starved_ns(gpu) / REPAID_PART;
+}
+
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
 {
 	const struct gs_gpu_client *holder = gpu->holder;
-	double most = gpu->o.sched.by_priority ? STARVED_NS : STARVED_NAMED_NS;
+	double most = starved_ns(gpu);
 	struct gs_gpu_client *t, *worst = NULL;
 
 	if (!gs_gpu_has_beside(gpu) || !holder || !holder->task || gs_gpu_client_is_due(holder))
@@ -175,21 +190,26 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *holder = gpu->holder, *next;
 	uint64_t id;
+	int repaid = holder && holder == gpu->owed.repaid && now < gpu->owed.until_ns;
 
-	if (!holder || !gpu->together || !gs_sched_peek(gpu->sched, now, &id))
+	if (!holder || (!gpu->together && !repaid) || !gs_sched_peek(gpu->sched, now, &id))
 		return 0;
 	next = gs_gpu_find(gpu, id);
 	if (!next || gs_gpu_client_compare(next, holder) != 0)
 		return 0;
-	gpu->owed = NULL;
-	if (gs_holders_is_beside(next) && !next->holder_state.held) {
+	gpu->owed.client = NULL;
+	if (gpu->together && gs_holders_is_beside(next) && !next->holder_state.held) {
 		gs_holders_swap(gpu, next, now);
 		return 1;
 	}
-	/* The equal waits for its turn at launching, which the policy does not give: the holder
-	 * gets another quantum. */
+	/* The equal waits for its turn at launching, which the policy does not give, or until the
+	 * holder has caught up: the holder gets another quantum. */
 	gs_sched_stopped(gpu->sched, holder->p.id, now);
 	gs_sched_started(gpu->sched, holder->p.id, now);
+	/* A policy that goes on wanting the other one says no time at which it must decide again.
+	 */
+	if (repaid)
+		gpu->deadline = gpu->owed.until_ns;
 	return 1;
 }
 
@@ -246,7 +266,7 @@ static int waits(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gp
 {
 	if (launcher)
 		t->holder_state.held = t != launcher;
-	return launcher ? t != launcher : gs_usage_held(gpu, t, least, now);
+	return launcher ? t != launcher : gs_equals_held(gpu, t, least, now);
 }
 
 /* Has an equal something on the GPU that is left from its turn at launching, other than kernels
@@ -307,7 +327,7 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 
 	gs_usage_step(gpu, now);
 	gpu->together = together;
-	launcher = gs_usage_next(gpu, of, together, now);
+	launcher = gs_equals_next(gpu, of, together, now);
 	if (together) {
 		least = gs_usage_least(gpu, of, now);
 		block_holder(gpu, least, launcher, now);

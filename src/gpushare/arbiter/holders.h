@@ -11,8 +11,8 @@
  * long as kernels of a less urgent client that cannot leave are on the GPU: then its next launch
  * need not ask.
  *
- * A client that has had more GPU time per share than its equals is held back for a while, so that
- * none of them starves. usage.c keeps that account.
+ * A client that has had more GPU time per share than its equals, or whose group (group.h) has, is
+ * held back for a while, so that none of them starves: usage.h, equals.h.
  *
  * Times are ns of the monotonic clock.
  */
@@ -55,13 +55,18 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 /*
  * The scheduler wants the holder to stop. Returns 1 if that is for an equal that shares the GPU
  * with the holder: then that equal becomes the holder if it has the time slice, else the holder
- * continues. Returns 0 if the time slice must be taken.
+ * continues. Returns 1 also if it is for an equal while the holder is being repaid, and continues.
+ * Returns 0 if the time slice must be taken.
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
 /* The equal that waits for its time slice and is so far behind the holder that it must be next,
  * whatever the policy says; NULL: there is none. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
+
+/* The client was starved and gets the time slice. Equals leave that to it for a while, unless one
+ * of them is starved then. */
+void gs_holders_repay(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* Call once per step, after the decisions: decides which clients have the time slice beside the
  * holder, and tells the others' kernels to leave. */

@@ -58,7 +58,10 @@ struct gs_gpu_client_params {
 	int32_t priority;
 	int32_t priority_most; /* the limit for launches with a priority of their own */
 	uint32_t class;        /* of its next tasks; index into the classes */
-	uint32_t shares;
+	uint32_t shares;       /* of its step */
+	/* the allocation that its step runs in, and all shares of that (daemon/base/step.h) */
+	uint64_t alloc;
+	uint32_t alloc_shares;
 	/* it is evicted each time it has had the time slice this long, even if nobody waits; 0:
 	 * never */
 	uint64_t force_ns;

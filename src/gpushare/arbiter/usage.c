@@ -4,23 +4,8 @@
 
 #include "common/clock.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/group.h"
 
-/* A client this far ahead of an equal is held back: about a hundredth of the GPU time of some
- * seconds. */
-#define LEAD_NS (20.0 * GS_NS_PER_MS)
-/* Under MPS clients of equal shares run side by side, and holding one back costs both what they
- * gain from that. So it is held back only when it is further ahead, and no longer than until it is
- * half as far ahead. */
-#define SIDE_LEAD_NS (100.0 * GS_NS_PER_MS)
-/*
- * Where the driver switches between contexts, a client is held back for 10 ms at most, and then not
- * again for 2 ms. A program that uses several GPUs and is held back on one of them holds up its
- * work on the others. Clients with equal shares are not held back at all there, since the driver's
- * slices are equal: of two data-parallel jobs, one was held back on each GPU for the time that it
- * had waited for the other GPU.
- */
-#define HELD_MOST_NS (10 * GS_NS_PER_MS)
-#define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 /* A client that pauses for less than this still counts as busy, so the one that is ahead of it
  * stays held back. */
 #define PAUSE_NS (3 * GS_NS_PER_MS)
@@ -38,7 +23,7 @@
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /* After this idle time a client's account is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
-/* A client that is further behind has not wanted more GPU time: the rest is forgotten. */
+/* Who is further behind has not wanted more GPU time: the rest is forgotten. */
 #define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than the bound for starvation in holders.c */
 
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
@@ -67,64 +52,81 @@ int gs_usage_is_busy(const struct gs_gpu_client *t, uint64_t now)
 	       (t->holder_state.busy_ns && now - t->holder_state.busy_ns < PAUSE_NS);
 }
 
-/*
- * MPS: has the client nothing under way but kernels that wait, and leave half of the
- * multiprocessors to others? A collective's kernel waits for its job's kernel on another GPU. That
- * one may be held back there in favour of the other job, which would be held back here: then both
- * would wait for each other.
- */
-static int leaves_room(const struct gs_gpu_client *t)
+int gs_usage_leaves_room(const struct gs_gpu_client *t)
 {
 	return t->gpu->o.one_context && t->found.live && t->found.waiting == t->found.live;
 }
 
 /* Clients that have something on the GPU share it evenly: through the driver's time slices, or as
  * short kernels do under MPS. */
-static double weight(const struct gs_gpu_client *t, uint64_t now)
+static int has_gpu(const struct gs_gpu_client *t, uint64_t now)
 {
 	return !t->stopped &&
 	       (gs_gpu_client_is_out(t) ||
 		(gs_gpu_is_holder(t) && !t->holder_state.barred && gs_usage_is_busy(t, now)));
 }
 
-static double shares_of(const struct gs_gpu_client *t)
+uint32_t gs_usage_shares(const struct gs_gpu_client *t)
 {
 	return t->p.shares ? t->p.shares : 1;
 }
 
-/* A client makes good for a lead that it had when its priority changed as others catch up. */
+/* A client makes good for a lead that it had when its priority changed as other groups catch up. */
 static void make_good(struct gs_gpu_client *t, double others_ns, double others_shares)
 {
 	double *lead = &t->holder_state.lead_ns;
 
 	if (others_shares > 0 && t->holder_state.joined)
-		*lead -= others_ns * shares_of(t) / others_shares;
+		*lead -= others_ns * t->holder_state.group->shares / others_shares;
 	if (*lead < 0)
 		*lead = 0;
+}
+
+/* Books so much GPU time, divided among the clients that had it. Returns the clients' number. */
+static double book(struct gs_gpu *gpu, double ns, uint64_t now)
+{
+	struct gs_gpu_client *t;
+	struct gs_gpu_group *group;
+	double all = 0;
+
+	LIST_FOREACH (group, &gpu->groups.used, link)
+		group->weight = 0;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		t->holder_state.had = has_gpu(t, now) != 0;
+		all += t->holder_state.had;
+		if (t->holder_state.had)
+			gs_gpu_group_of(t)->weight++;
+	}
+	LIST_FOREACH (t, &gpu->clients, link)
+		if (t->holder_state.had)
+			t->holder_state.used_ns += ns / all / gs_usage_shares(t);
+	LIST_FOREACH (group, &gpu->groups.used, link)
+		if (all > 0)
+			group->used_ns += ns * group->weight / all / group->shares;
+	return all;
 }
 
 /* Divides the GPU time since the last call among the clients that had it. */
 static void charge(struct gs_gpu *gpu, uint64_t now)
 {
-	double all = 0, shares = 0,
-	       ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
+	double ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
+	double all = book(gpu, ns, now), shares = 0;
+	const struct gs_gpu_group *group;
 	struct gs_gpu_client *t;
 
 	gpu->accounted_ns = now;
+	LIST_FOREACH (group, &gpu->groups.used, link)
+		shares += group->weight > 0 ? group->shares : 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
-		all += weight(t, now);
-		shares += weight(t, now) * shares_of(t);
-	}
-	LIST_FOREACH (t, &gpu->clients, link) {
-		double had = all > 0 ? ns * weight(t, now) / all : ns;
-
-		t->holder_state.used_ns += all > 0 ? had : 0;
-		make_good(t, ns - had, shares - weight(t, now) * shares_of(t));
+		group = t->holder_state.group;
+		if (group)
+			make_good(t, all > 0 ? ns * (1 - group->weight / all) : 0,
+				  shares - (group->weight > 0 ? group->shares : 0));
 	}
 }
 
 /* Who has kernels on the GPU now; a client that only pauses has none. */
-static void find_present(struct gs_gpu *gpu, uint64_t now)
+static void find_present(struct gs_gpu *gpu)
 {
 	struct gs_gpu_client *t;
 	uint32_t all = 0;
@@ -132,7 +134,7 @@ static void find_present(struct gs_gpu *gpu, uint64_t now)
 	LIST_FOREACH (t, &gpu->clients, link)
 		t->p.usage->present = t->p.usage->busy = 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
-		t->holder_state.present = weight(t, now) > 0 && t->account.busy;
+		t->holder_state.present = t->holder_state.had && t->account.busy;
 		t->p.usage->present += t->holder_state.present;
 		t->p.usage->busy += t->account.busy && !t->stopped;
 		all += t->holder_state.present;
@@ -152,8 +154,14 @@ double gs_usage_part(const struct gs_gpu_client *t, int has_slice)
 
 double gs_usage_lead(const struct gs_gpu_client *t, const struct gs_gpu_client *other)
 {
-	return t->holder_state.used_ns -
-	       other->holder_state.used_ns * shares_of(t) / shares_of(other);
+	const struct gs_gpu_group *group = t->holder_state.group,
+				  *others = other->holder_state.group;
+
+	if (!group || !others)
+		return 0;
+	if (group == others)
+		return (t->holder_state.used_ns - other->holder_state.used_ns) * gs_usage_shares(t);
+	return (group->used_ns - others->used_ns) * group->shares;
 }
 
 struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
@@ -162,9 +170,9 @@ struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_g
 	struct gs_gpu_client *t, *last = NULL;
 
 	LIST_FOREACH (t, &gpu->clients, link)
-		if (!t->stopped && !t->bad.is && gs_usage_is_busy(t, now) && !leaves_room(t) &&
-		    gs_gpu_client_compare(t, of) == 0 && t->holder_state.joined &&
-		    (!last || gs_usage_lead(last, t) > 0))
+		if (!t->stopped && !t->bad.is && gs_usage_is_busy(t, now) &&
+		    !gs_usage_leaves_room(t) && gs_gpu_client_compare(t, of) == 0 &&
+		    t->holder_state.joined && (!last || gs_usage_lead(last, t) > 0))
 			last = t;
 	return last;
 }
@@ -176,129 +184,168 @@ void gs_usage_regroup(struct gs_gpu_client *t, uint64_t now)
 
 	charge(t->gpu, now);
 	last = gs_usage_least(t->gpu, t, now);
-	lead = last ? gs_usage_lead(t, last) : 0;
+	lead = last && last->holder_state.group != t->holder_state.group ? gs_usage_lead(t, last) :
+									   0;
 	/* Where it had no equals, or others, it may still be ahead of those before them. */
 	if (t->holder_state.joined && lead > t->holder_state.lead_ns)
 		t->holder_state.lead_ns = lead;
-	t->holder_state.joined = 0;
+	gs_gpu_group_leave(t);
 }
 
-/* A client that comes, or comes back after a pause, starts level with its equals: it has not
- * waited. */
-static void join_account(const struct gs_gpu *gpu, uint64_t now)
+/* Closes the accounts of clients that have been idle for long, and counts the others. */
+static void count_accounts(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
+	struct gs_gpu_group *group;
 
+	LIST_FOREACH (group, &gpu->groups.used, link)
+		group->joined = group->wanting_shares = 0;
 	LIST_FOREACH (t, &gpu->clients, link) {
-		const struct gs_gpu_client *last;
-
 		if (t->stopped ||
 		    (!t->found.live && t->pauses.ended_ns && now - t->pauses.ended_ns > FORGET_NS))
 			t->holder_state.lead_ns = t->holder_state.joined = 0;
-		if (!t->task || t->holder_state.joined)
+		if (!t->holder_state.joined)
 			continue;
-		last = gs_usage_least(gpu, t, now);
-		if (last)
-			t->holder_state.used_ns =
-				last->holder_state.used_ns * shares_of(t) / shares_of(last) +
-				t->holder_state.lead_ns;
-		t->holder_state.joined = 1;
+		t->holder_state.group->joined++;
+		if (t->task || gs_usage_is_busy(t, now))
+			t->holder_state.group->wanting_shares += gs_usage_shares(t);
 	}
 }
 
-int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *t, struct gs_gpu_client *last,
-		  uint64_t now)
+/* The client of this group that has had the least, of those with an account. */
+static const struct gs_gpu_client *least_of(const struct gs_gpu_group *group,
+					    const struct gs_gpu *gpu)
 {
-	struct gs_holder_state *h = &t->holder_state;
-	double lead, most = LEAD_NS, least = 0;
+	const struct gs_gpu_client *t, *least = NULL;
 
-	if (!last || t == last || !h->joined || gs_gpu_client_is_due(t) ||
-	    (!gpu->o.one_context && t->p.shares == last->p.shares)) {
-		h->held = 0;
-		return 0;
-	}
-	if (gpu->o.one_context && t->p.shares == last->p.shares) {
-		most = SIDE_LEAD_NS;
-		least = SIDE_LEAD_NS / 2;
-	}
-	lead = gs_usage_lead(t, last);
-	if (!h->held && lead > most && now >= h->free_until) {
-		h->held = 1;
-		h->held_ns = now;
-	} else if (h->held &&
-		   (lead <= least || (!gpu->o.one_context && now - h->held_ns >= HELD_MOST_NS))) {
-		h->held = 0;
-		h->free_until = now + FREE_LEAST_NS;
-	}
-	return h->held;
-}
-
-struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_client *of,
-				    int together, uint64_t now)
-{
-	struct gs_gpu_client *launcher = gpu->holder, *least, *t;
-
-	gpu->apart = 0;
-	if (!together || !gpu->o.one_context)
-		return NULL;
 	LIST_FOREACH (t, &gpu->clients, link)
-		gpu->apart |= gs_gpu_client_is_equal(t, of) && now < t->holder_state.long_until;
-	if (!gpu->apart)
-		return NULL;
-	least = gs_usage_least(gpu, of, now);
-	if (!launcher || !gs_usage_is_busy(launcher, now) || leaves_room(launcher) ||
-	    launcher->stopped || (least && gs_usage_lead(launcher, least) > LEAD_NS))
-		launcher = least;
-	return launcher;
+		if (t->holder_state.joined && t->holder_state.group == group &&
+		    (!least || t->holder_state.used_ns < least->holder_state.used_ns))
+			least = t;
+	return least;
 }
 
-/* Bounds how far this client can be behind. */
-static void forget_of(struct gs_gpu_client *t)
+/* The group of equals that is furthest ahead of others, of those with an account. */
+static const struct gs_gpu_group *most_of(const struct gs_gpu_group *group,
+					  const struct gs_gpu *gpu)
 {
-	struct gs_gpu_client *other;
+	const struct gs_gpu_group *other, *most = NULL;
 
-	LIST_FOREACH (other, &t->gpu->clients, link) {
-		double lead = gs_usage_lead(other, t);
+	LIST_FOREACH (other, &gpu->groups.used, link)
+		if (other != group && other->joined &&
+		    gs_sched_compare(gpu->sched, group->urgency, other->urgency) == 0 &&
+		    (!most || other->used_ns > most->used_ns))
+			most = other;
+	return most;
+}
 
-		if (other->holder_state.joined && lead > BEHIND_MOST_NS &&
-		    gs_gpu_client_compare(t, other) == 0)
-			t->holder_state.used_ns +=
-				(lead - BEHIND_MOST_NS) * shares_of(t) / shares_of(other);
+/*
+ * A group that has not wanted the GPU starts level with its equals, and is no further behind them
+ * than that if single clients of it have kept its account open: it has not waited. If none of the
+ * equals is busy just now, it starts level with the one that has had the most, so that nobody gains
+ * by beginning anew in their pauses.
+ */
+static void level(const struct gs_gpu *gpu, struct gs_gpu_group *group,
+		  const struct gs_gpu_client *t, uint64_t now)
+{
+	const struct gs_gpu_client *last = gs_usage_least(gpu, t, now);
+	const struct gs_gpu_group *with = last ? last->holder_state.group : most_of(group, gpu);
+	double is = with ? with->used_ns + t->holder_state.lead_ns / group->shares : 0;
+
+	if (with && with != group && (!group->joined || group->used_ns < is))
+		group->used_ns = is;
+}
+
+/* A client that comes, or comes back after a pause, starts level with the others of its group. */
+static void open_account(const struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+{
+	struct gs_gpu_group *group = gs_gpu_group_of(t);
+	const struct gs_gpu_client *least = group->joined ? least_of(group, gpu) : NULL;
+
+	if (!group->wanting_shares)
+		level(gpu, group, t, now);
+	if (least)
+		t->holder_state.used_ns = least->holder_state.used_ns;
+	group->joined++;
+	group->wanting_shares += gs_usage_shares(t);
+	t->holder_state.joined = 1;
+}
+
+/* Bounds how far this group can be behind. */
+static void forget_of(const struct gs_gpu *gpu, struct gs_gpu_group *group)
+{
+	const struct gs_gpu_group *other;
+
+	LIST_FOREACH (other, &gpu->groups.used, link) {
+		double lead = (other->used_ns - group->used_ns) * other->shares;
+
+		if (other->joined && lead > BEHIND_MOST_NS &&
+		    gs_sched_compare(gpu->sched, group->urgency, other->urgency) == 0)
+			group->used_ns += (lead - BEHIND_MOST_NS) / other->shares;
 	}
 }
 
-/* A client that is further behind than BEHIND_MOST_NS has not wanted more. To compare all pairs
+/* Bounds how far clients can be behind others of their groups. */
+static void forget_within_groups(struct gs_gpu *gpu)
+{
+	struct gs_gpu_client *t;
+	struct gs_gpu_group *group;
+
+	LIST_FOREACH (group, &gpu->groups.used, link)
+		group->most = NULL;
+	LIST_FOREACH (t, &gpu->clients, link) {
+		group = t->holder_state.group;
+		if (t->holder_state.joined &&
+		    (!group->most || t->holder_state.used_ns > group->most->holder_state.used_ns))
+			group->most = t;
+	}
+	LIST_FOREACH (t, &gpu->clients, link) {
+		double lead;
+
+		if (!t->holder_state.joined)
+			continue;
+		lead = gs_usage_lead(t->holder_state.group->most, t);
+		if (lead > BEHIND_MOST_NS)
+			t->holder_state.used_ns += (lead - BEHIND_MOST_NS) /
+						   gs_usage_shares(t->holder_state.group->most);
+	}
+}
+
+/* Who is further behind than BEHIND_MOST_NS has not wanted more. To compare all pairs of groups
  * takes long, so each is first compared with the most that anyone can be ahead of it; hardly any is
  * that far behind. */
 static void forget(struct gs_gpu *gpu)
 {
-	double most_ns = 0, least = UINT32_MAX;
-	struct gs_gpu_client *t;
+	double most_ns = 0, shares = 0;
+	struct gs_gpu_group *group;
 
-	LIST_FOREACH (t, &gpu->clients, link) {
-		if (!t->holder_state.joined)
+	LIST_FOREACH (group, &gpu->groups.used, link) {
+		if (!group->joined)
 			continue;
-		if (t->holder_state.used_ns > most_ns)
-			most_ns = t->holder_state.used_ns;
-		if (shares_of(t) < least)
-			least = shares_of(t);
+		if (group->used_ns > most_ns)
+			most_ns = group->used_ns;
+		if (group->shares > shares)
+			shares = group->shares;
 	}
-	LIST_FOREACH (t, &gpu->clients, link) {
-		double *used_ns = &t->holder_state.used_ns;
-
-		if (!t->holder_state.joined ||
-		    most_ns - *used_ns * least / shares_of(t) <= BEHIND_MOST_NS)
+	LIST_FOREACH (group, &gpu->groups.used, link) {
+		if (!group->joined || (most_ns - group->used_ns) * shares <= BEHIND_MOST_NS)
 			continue;
-		forget_of(t);
-		if (*used_ns > most_ns)
-			most_ns = *used_ns;
+		forget_of(gpu, group);
+		if (group->used_ns > most_ns)
+			most_ns = group->used_ns;
 	}
 }
 
 void gs_usage_step(struct gs_gpu *gpu, uint64_t now)
 {
+	struct gs_gpu_client *t;
+
 	charge(gpu, now);
-	find_present(gpu, now);
-	join_account(gpu, now);
+	find_present(gpu);
+	count_accounts(gpu, now);
+	LIST_FOREACH (t, &gpu->clients, link)
+		if (t->task && !t->holder_state.joined)
+			open_account(gpu, t, now);
 	forget(gpu);
+	forget_within_groups(gpu);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The GPU time of each client, and which of several equals is ahead of the others in proportion to
- * its shares. Only what the latest polls of the clients' pages have found is used. Times are ns of
- * the monotonic clock.
+ * The accounts of GPU time of clients and groups (group.h), and who of several equals is ahead:
+ * groups in proportion to their shares, and within a group clients in proportion to theirs. Who
+ * waits for whom because of that says equals.h. Only what the latest polls of the clients' pages
+ * have found is used. Times are ns of the monotonic clock.
  */
 #ifndef GPUSHARE_ARBITER_USAGE_H
 #define GPUSHARE_ARBITER_USAGE_H
@@ -37,8 +38,20 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now);
  */
 double gs_usage_part(const struct gs_gpu_client *client, int has_slice);
 
+/* The client's shares within its group, at least 1. */
+uint32_t gs_usage_shares(const struct gs_gpu_client *client);
+
+/*
+ * MPS: has the client nothing under way but kernels that wait, and leave half of the
+ * multiprocessors to others? A collective's kernel waits for its job's kernel on another GPU. That
+ * one may be held back there in favour of the other job, which would be held back here: then both
+ * would wait for each other.
+ */
+int gs_usage_leaves_room(const struct gs_gpu_client *client);
+
 /* How much more GPU time than its part the client has had, taking `other` as having had exactly its
- * part, ns. Below 0: it has had less. */
+ * part, ns; of clients of two groups, how much more its group has had. Below 0: it has had less. 0
+ * if one of them is in no group yet. */
 double gs_usage_lead(const struct gs_gpu_client *client, const struct gs_gpu_client *other);
 
 /* Call when the client's priority changes. It begins level with its new equals, except that it
@@ -50,18 +63,5 @@ void gs_usage_regroup(struct gs_gpu_client *client, uint64_t now);
  * that is furthest behind. NULL: there is none. */
 struct gs_gpu_client *gs_usage_least(const struct gs_gpu *gpu, const struct gs_gpu_client *of,
 				     uint64_t now);
-
-/*
- * MPS: short kernels hardly find a free multiprocessor beside long ones, so equals take turns at
- * launching if one of them has long kernels. Returns the client whose turn it is; NULL: they launch
- * beside each other, or there is only one. together: gs_holders_step() has found that equals share
- * the GPU.
- */
-struct gs_gpu_client *gs_usage_next(struct gs_gpu *gpu, const struct gs_gpu_client *of,
-				    int together, uint64_t now);
-
-/* Must the client wait so that `least` catches up? Remembers since when. least NULL: no. */
-int gs_usage_held(const struct gs_gpu *gpu, struct gs_gpu_client *client,
-		  struct gs_gpu_client *least, uint64_t now);
 
 #endif

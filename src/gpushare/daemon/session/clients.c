@@ -106,6 +106,8 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 		.priority_most = gs_client_priority_most(conn),
 		.class = gs_step_class(conn->d->config, &step->info),
 		.shares = step->info.shares,
+		.alloc = step->alloc->id,
+		.alloc_shares = step->alloc->shares,
 		.force_ns = step->info.force_ms * GS_NS_PER_MS,
 		.period = step->info.period,
 		.job_id = step->info.job_id,
