@@ -251,32 +251,130 @@ static void beginning_anew_in_pauses_gains_nothing(void **unused)
 	}
 }
 
+/* A job of `count` processes which compute for a ms every so many ms, and are all busy after 20 s:
+ * another one's part of the 3 s after that, in thousandths; *longest: its longest wait in ms. */
+static unsigned part_beside_idle(enum sharing sharing, unsigned count, unsigned every,
+				 unsigned *longest)
+{
+	double had[3] = { 0 };
+	unsigned waited = 0;
+
+	begin_as(sharing);
+	add(1, 50);
+	for (unsigned i = 0; i < count; i++)
+		add(2, 50);
+	*longest = 0;
+	for (unsigned ms = 0; ms < 23000; ms++) {
+		unsigned on[MOST] = { 0 };
+
+		on[0] = is_on(0, sharing, 5 * MS);
+		for (unsigned i = 1; i < clients; i++)
+			on[i] = ms >= 20000 ?
+					is_on(i, sharing, 5 * MS) :
+					is_on_sometimes(i, sharing, ms + every / 4 * i, every);
+		if (ms >= 20000)
+			book(on, had);
+		waited = on[0] ? 0 : waited + 1;
+		*longest = waited > *longest ? waited : *longest;
+		grant(MS);
+	}
+	end();
+	return (unsigned)(1000 * had[1] / (had[1] + had[2]));
+}
+
 /* A job whose processes are mostly idle has not waited: it has no right to the GPU for seconds once
  * they are busy. */
-static void idle_processes_save_nothing(void **unused)
+static void idle_processes_save_little(void **unused)
+{
+	unsigned longest;
+
+	(void)unused;
+	for (enum sharing sharing = CONTEXTS; sharing <= TURNS; sharing++)
+		for (unsigned count = 1; count <= 4; count += 3)
+			for (unsigned every = 80; every <= 160; every *= 2) {
+				assert_in_range(part_beside_idle(sharing, count, every, &longest),
+						330, 600);
+				assert_in_range(longest, 0, 800);
+			}
+}
+
+/* A job with many busy processes is ahead. They lower their priority and take it back while another
+ * one of the job, which has been idle, comes first: the lead stays. */
+static void nobody_drops_the_lead_of_a_group(void **unused)
 {
 	(void)unused;
 	for (enum sharing sharing = CONTEXTS; sharing <= TURNS; sharing++) {
+		uint64_t ns = sharing == TURNS ? 50 * MS : MS;
 		double had[3] = { 0 };
 
 		begin_as(sharing);
 		add(1, 50);
-		for (unsigned i = 0; i < 4; i++)
+		for (unsigned i = 0; i < 6; i++)
 			add(2, 50);
-		for (unsigned ms = 0; ms < 22000; ms++) {
-			unsigned on[MOST] = { 0 };
+		for (unsigned ms = 0; ms < 30000; ms++) {
+			unsigned on[MOST] = { 0 }, flips = ms % 430 == 0 && ms >= 430;
 
-			on[0] = is_on(0, sharing, 5 * MS);
-			for (unsigned i = 1; i < clients; i++)
-				on[i] = ms >= 20000 ? is_on(i, sharing, 5 * MS) :
-						      is_on_sometimes(i, sharing, ms + 40 * i, 160);
-			if (ms >= 20000)
-				book(on, had);
+			for (unsigned i = 0; flips && i < 2; i++) {
+				for (unsigned k = 2; k < clients; k++)
+					gs_gpu_client_priority(client[k]->gpu_client, i ? 5 : 4, 5,
+							       now);
+				if (!i) { /* the idle one's kernel */
+					is_on_sometimes(1, sharing, 0, 1);
+					grant(10 * US);
+				}
+			}
+			on[0] = is_on(0, sharing, ns);
+			on[1] = is_on_sometimes(1, sharing, 1, 80);
+			for (unsigned k = 2; k < clients; k++)
+				on[k] = is_on(k, sharing, ns);
+			book(on, had);
 			grant(MS);
 		}
-		assert_in_range(1000 * had[1] / (had[1] + had[2]), 330, 600);
+		assert_in_range(1000 * had[1] / (had[1] + had[2]), 440, 600);
 		end();
 	}
+}
+
+/* While one is repaid what it had not had, more urgent ones go first, those that have waited for as
+ * long as StarvationBound= says, and those that are its equals only since it has another priority.
+ * The longest wait of a client that wants a ms every now and then. */
+static unsigned longest_wait(const char *policy, int32_t priority, uint64_t bound_ns)
+{
+	struct gs_gpu_options o = options_of(policy);
+	unsigned waited = 0, longest = 0;
+
+	o.leave_most_ns = 300 * US;
+	o.sched.by_priority = 1;
+	o.sched.starvation_ns = bound_ns;
+	begin_with(&o);
+	clients = 0;
+	add(1, 50);
+	add(2, 50);
+	add(3, 50);
+	client[clients] = join(9, priority);
+	clients++;
+	for (unsigned ms = 0; ms < 30000; ms++) {
+		is_on(0, TURNS, 900 * MS);
+		is_on(1, TURNS, 5 * MS);
+		is_on(2, TURNS, 5 * MS);
+		is_on_sometimes(3, TURNS, ms, 97);
+		waited = state(client[3], 0) == GS_K_READY ? waited + 1 : 0;
+		longest = waited > longest ? waited : longest;
+		grant(MS);
+	}
+	end();
+	return longest;
+}
+
+static void repaying_delays_only_equals(void **unused)
+{
+	(void)unused;
+	for (unsigned bound_ms = 0; bound_ms <= 40; bound_ms += 20) {
+		assert_in_range(longest_wait("frs", 9, bound_ms * MS), 0, 10);
+		assert_in_range(longest_wait("srt", 9, bound_ms * MS), 0, 10);
+	}
+	assert_in_range(longest_wait("frs", 1, 50 * MS), 0, 70);
+	assert_in_range(longest_wait("frs", 5, 30 * MS), 0, 60);
 }
 
 /* Within one allocation a step with a tenth of another's shares saves up no more than that. */
@@ -314,7 +412,9 @@ int main(void)
 		cmocka_unit_test(turns_with_one_that_comes_late),
 		cmocka_unit_test(policies_that_preempt),
 		cmocka_unit_test(beginning_anew_in_pauses_gains_nothing),
-		cmocka_unit_test(idle_processes_save_nothing),
+		cmocka_unit_test(idle_processes_save_little),
+		cmocka_unit_test(nobody_drops_the_lead_of_a_group),
+		cmocka_unit_test(repaying_delays_only_equals),
 		cmocka_unit_test(steps_of_one_allocation),
 	};
 

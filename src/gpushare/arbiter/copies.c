@@ -118,16 +118,26 @@ static void book_waiting(struct gs_gpu_client *t, int way)
 	c->waited[way] = c->copier[way].waited_ns;
 }
 
-/* The allocation's shares are divided among its clients that copy that way now. */
+/* Does it copy, or has it only paused? */
+static int wants(const struct gs_gpu_client *t, int way, uint64_t now)
+{
+	return t->copies.copier[way].wants ||
+	       (t->copies.moved_ns[way] && now - t->copies.moved_ns[way] < GS_COPY_PAUSE_NS);
+}
+
+/* The allocation's shares are divided among those of its clients that copy that way, by the shares
+ * of their steps. */
 static uint32_t copier_shares(const struct gs_gpu_client *of, int way, uint64_t now)
 {
-	uint64_t shares = (uint64_t)of->p.alloc_shares * PARTS, copying = 0;
+	uint64_t own = of->p.shares ? of->p.shares : 1, all = 0;
 	const struct gs_gpu_client *t;
+	double is;
 
 	LIST_FOREACH (t, &of->gpu->clients, link)
-		copying += t->p.alloc == of->p.alloc && is_copying(t, way, now);
-	shares /= copying;
-	return shares < 1 ? 1 : shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
+		if (t->p.alloc == of->p.alloc && (t == of || wants(t, way, now)))
+			all += t->p.shares ? t->p.shares : 1;
+	is = (double)of->p.alloc_shares * PARTS * (double)own / (double)all;
+	return is < 1 ? 1 : is < UINT32_MAX ? (uint32_t)is : UINT32_MAX;
 }
 
 /* Those that copy that way now, several of them: who may. */

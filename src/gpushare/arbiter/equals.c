@@ -24,8 +24,8 @@
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 
-/* The client's part of its allocation's shares, as those of its group have them that want the GPU.
- */
+/* The allocation's shares, divided among those of its clients that want the GPU, by their steps'
+ * shares: the client's part. */
 static double part(const struct gs_gpu_client *t)
 {
 	const struct gs_gpu_group *group = t->holder_state.group;

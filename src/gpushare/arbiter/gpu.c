@@ -100,8 +100,6 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 		gs_gpu_client_slice_over(t, now);
 	if (gpu->owed.client == t)
 		gpu->owed.client = NULL;
-	if (gpu->owed.repaid == t)
-		gpu->owed.repaid = NULL;
 	if (gpu->holder == t)
 		gpu->holder = NULL;
 	if (gpu->leaving == t) {

@@ -15,11 +15,11 @@
 #include "gpushare/arbiter/copies.h"
 #include "gpushare/arbiter/force.h"
 #include "gpushare/arbiter/gpu.h"
+#include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/holders.h"
 #include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/pin.h"
-#include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/task.h"
 

@@ -60,6 +60,8 @@ void gs_gpu_group_leave(struct gs_gpu_client *t)
 {
 	struct gs_gpu_group *group = t->holder_state.group;
 
+	if (t->gpu->owed.repaid == t)
+		t->gpu->owed.repaid = NULL; /* its equals owed it something, others do not */
 	t->holder_state.group = NULL;
 	t->holder_state.joined = 0;
 	if (!group || --group->clients)

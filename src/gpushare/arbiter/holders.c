@@ -20,9 +20,9 @@
  */
 #define STARVED_NS (0.25 * GS_NS_PER_S)
 #define STARVED_NAMED_NS (2.0 * GS_NS_PER_S)
-/* Who was starved keeps the GPU for this part of that bound, so that it does not change hands at
- * each decision if the policy goes on wanting somebody else. */
-#define REPAID_PART 4
+/* Who was starved keeps the GPU for so long, or until it is as far as the one that the policy wants
+ * instead, so that the GPU does not change hands at each decision. */
+#define REPAID_NS (60 * GS_NS_PER_MS)
 /* How often the pages are polled: while several clients have the time slice... */
 #define POLL_NS (1 * GS_NS_PER_MS)
 /* ...while one is held back, or may launch without asking (may_surprise())... */
@@ -120,7 +120,7 @@ static double starved_ns(const struct gs_gpu *gpu)
 void gs_holders_repay(struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
 {
 	gpu->owed.repaid = t;
-	gpu->owed.until_ns = now + (uint64_t)starved_ns(gpu) / REPAID_PART;
+	gpu->owed.until_ns = now + REPAID_NS;
 }
 
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu)
@@ -186,16 +186,26 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 	gs_sched_started(gpu->sched, next->p.id, now);
 }
 
+/* Does the holder go on although the policy wants this equal, since it has not caught up with it?
+ * Not if the equal has waited as long as anybody may. */
+static int is_repaid(const struct gs_gpu *gpu, const struct gs_gpu_client *next, uint64_t now)
+{
+	uint64_t most = gpu->o.sched.starvation_ns, since = next->slice.wait_since;
+
+	return gpu->holder == gpu->owed.repaid && now < gpu->owed.until_ns &&
+	       gs_usage_lead(next, gpu->holder) > 0 && !(most && since && now - since >= most);
+}
+
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *holder = gpu->holder, *next;
 	uint64_t id;
-	int repaid = holder && holder == gpu->owed.repaid && now < gpu->owed.until_ns;
 
-	if (!holder || (!gpu->together && !repaid) || !gs_sched_peek(gpu->sched, now, &id))
+	if (!holder || !gs_sched_peek(gpu->sched, now, &id))
 		return 0;
 	next = gs_gpu_find(gpu, id);
-	if (!next || gs_gpu_client_compare(next, holder) != 0)
+	if (!next || gs_gpu_client_compare(next, holder) != 0 ||
+	    (!gpu->together && !is_repaid(gpu, next, now)))
 		return 0;
 	gpu->owed.client = NULL;
 	if (gpu->together && gs_holders_is_beside(next) && !next->holder_state.held) {
@@ -206,10 +216,6 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now)
 	 * holder has caught up: the holder gets another quantum. */
 	gs_sched_stopped(gpu->sched, holder->p.id, now);
 	gs_sched_started(gpu->sched, holder->p.id, now);
-	/* A policy that goes on wanting the other one says no time at which it must decide again.
-	 */
-	if (repaid)
-		gpu->deadline = gpu->owed.until_ns;
 	return 1;
 }
 

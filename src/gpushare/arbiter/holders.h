@@ -55,7 +55,8 @@ void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t no
 /*
  * The scheduler wants the holder to stop. Returns 1 if that is for an equal that shares the GPU
  * with the holder: then that equal becomes the holder if it has the time slice, else the holder
- * continues. Returns 1 also if it is for an equal while the holder is being repaid, and continues.
+ * continues. Returns 1 also if it is for an equal with which the holder has not caught up yet since
+ * it was starved (gs_holders_repay()); the holder continues then.
  * Returns 0 if the time slice must be taken.
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
@@ -64,8 +65,8 @@ int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
  * whatever the policy says; NULL: there is none. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
-/* The client was starved and gets the time slice. Equals leave that to it for a while, unless one
- * of them is starved then. */
+/* The client was starved and gets the time slice. Equals that are ahead of it leave that to it for
+ * 60 ms, unless one of them is starved meanwhile. */
 void gs_holders_repay(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* Call once per step, after the decisions: decides which clients have the time slice beside the

@@ -23,8 +23,11 @@
 #define STAYS_NS (10 * GS_NS_PER_MS)
 /* After this idle time a client's account is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
-/* Who is further behind has not wanted more GPU time: the rest is forgotten. */
-#define BEHIND_MOST_NS (3.0 * GS_NS_PER_S) /* more than the bound for starvation in holders.c */
+/* Who is further behind has not wanted more GPU time: the rest is forgotten. This is more than the
+ * bound for starvation in holders.c, and an equal waits for so long at most while somebody makes up
+ * for what it has not had. */
+#define BEHIND_MOST_NS (0.5 * GS_NS_PER_S)
+#define BEHIND_MOST_NAMED_NS (3.0 * GS_NS_PER_S) /* under a policy that the administrator chose */
 
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
@@ -225,50 +228,61 @@ static const struct gs_gpu_client *least_of(const struct gs_gpu_group *group,
 	return least;
 }
 
-/* The group of equals that is furthest ahead of others, of those with an account. */
-static const struct gs_gpu_group *most_of(const struct gs_gpu_group *group,
-					  const struct gs_gpu *gpu)
+/* The equals of the group with whom it starts level: of those that want the GPU the group that has
+ * had the least. If none wants it just now, of those with an account the one that has had the most,
+ * so that nobody gains by beginning anew in their pauses. NULL: there is none. */
+static const struct gs_gpu_group *level_with(const struct gs_gpu *gpu,
+					     const struct gs_gpu_group *group)
 {
-	const struct gs_gpu_group *other, *most = NULL;
+	const struct gs_gpu_group *other, *least = NULL, *most = NULL;
 
-	LIST_FOREACH (other, &gpu->groups.used, link)
-		if (other != group && other->joined &&
-		    gs_sched_compare(gpu->sched, group->urgency, other->urgency) == 0 &&
-		    (!most || other->used_ns > most->used_ns))
+	LIST_FOREACH (other, &gpu->groups.used, link) {
+		if (other == group || !other->joined ||
+		    gs_sched_compare(gpu->sched, group->urgency, other->urgency) != 0)
+			continue;
+		if (other->wanting_shares && (!least || other->used_ns < least->used_ns))
+			least = other;
+		if (!most || other->used_ns > most->used_ns)
 			most = other;
-	return most;
+	}
+	return least ? least : most;
 }
 
 /*
- * A group that has not wanted the GPU starts level with its equals, and is no further behind them
- * than that if single clients of it have kept its account open: it has not waited. If none of the
- * equals is busy just now, it starts level with the one that has had the most, so that nobody gains
- * by beginning anew in their pauses.
+ * A group whose client t comes starts level with its equals if it has not wanted the GPU so far: it
+ * has not waited. If its account is still open, because of clients that were idle, it is only
+ * raised. The lead that t has from before counts for the group as well.
  */
 static void level(const struct gs_gpu *gpu, struct gs_gpu_group *group,
-		  const struct gs_gpu_client *t, uint64_t now)
+		  const struct gs_gpu_client *t)
 {
-	const struct gs_gpu_client *last = gs_usage_least(gpu, t, now);
-	const struct gs_gpu_group *with = last ? last->holder_state.group : most_of(group, gpu);
-	double is = with ? with->used_ns + t->holder_state.lead_ns / group->shares : 0;
+	const struct gs_gpu_group *with = level_with(gpu, group);
+	double lead = t->holder_state.lead_ns, is;
 
-	if (with && with != group && (!group->joined || group->used_ns < is))
+	if (!with || (group->wanting_shares && lead <= 0))
+		return;
+	is = with->used_ns + lead / group->shares;
+	if (!group->joined || group->used_ns < is)
 		group->used_ns = is;
 }
 
 /* A client that comes, or comes back after a pause, starts level with the others of its group. */
-static void open_account(const struct gs_gpu *gpu, struct gs_gpu_client *t, uint64_t now)
+static void open_account(const struct gs_gpu *gpu, struct gs_gpu_client *t)
 {
 	struct gs_gpu_group *group = gs_gpu_group_of(t);
 	const struct gs_gpu_client *least = group->joined ? least_of(group, gpu) : NULL;
 
-	if (!group->wanting_shares)
-		level(gpu, group, t, now);
+	level(gpu, group, t);
 	if (least)
 		t->holder_state.used_ns = least->holder_state.used_ns;
 	group->joined++;
 	group->wanting_shares += gs_usage_shares(t);
 	t->holder_state.joined = 1;
+}
+
+static double behind_most_ns(const struct gs_gpu *gpu)
+{
+	return gpu->o.sched.by_priority ? BEHIND_MOST_NS : BEHIND_MOST_NAMED_NS;
 }
 
 /* Bounds how far this group can be behind. */
@@ -279,9 +293,9 @@ static void forget_of(const struct gs_gpu *gpu, struct gs_gpu_group *group)
 	LIST_FOREACH (other, &gpu->groups.used, link) {
 		double lead = (other->used_ns - group->used_ns) * other->shares;
 
-		if (other->joined && lead > BEHIND_MOST_NS &&
+		if (other->joined && lead > behind_most_ns(gpu) &&
 		    gs_sched_compare(gpu->sched, group->urgency, other->urgency) == 0)
-			group->used_ns += (lead - BEHIND_MOST_NS) / other->shares;
+			group->used_ns += (lead - behind_most_ns(gpu)) / other->shares;
 	}
 }
 
@@ -305,13 +319,13 @@ static void forget_within_groups(struct gs_gpu *gpu)
 		if (!t->holder_state.joined)
 			continue;
 		lead = gs_usage_lead(t->holder_state.group->most, t);
-		if (lead > BEHIND_MOST_NS)
-			t->holder_state.used_ns += (lead - BEHIND_MOST_NS) /
+		if (lead > behind_most_ns(gpu))
+			t->holder_state.used_ns += (lead - behind_most_ns(gpu)) /
 						   gs_usage_shares(t->holder_state.group->most);
 	}
 }
 
-/* Who is further behind than BEHIND_MOST_NS has not wanted more. To compare all pairs of groups
+/* Who is further behind than behind_most_ns() has not wanted more. To compare all pairs of groups
  * takes long, so each is first compared with the most that anyone can be ahead of it; hardly any is
  * that far behind. */
 static void forget(struct gs_gpu *gpu)
@@ -328,7 +342,7 @@ static void forget(struct gs_gpu *gpu)
 			shares = group->shares;
 	}
 	LIST_FOREACH (group, &gpu->groups.used, link) {
-		if (!group->joined || (most_ns - group->used_ns) * shares <= BEHIND_MOST_NS)
+		if (!group->joined || (most_ns - group->used_ns) * shares <= behind_most_ns(gpu))
 			continue;
 		forget_of(gpu, group);
 		if (group->used_ns > most_ns)
@@ -345,7 +359,7 @@ void gs_usage_step(struct gs_gpu *gpu, uint64_t now)
 	count_accounts(gpu, now);
 	LIST_FOREACH (t, &gpu->clients, link)
 		if (t->task && !t->holder_state.joined)
-			open_account(gpu, t, now);
+			open_account(gpu, t);
 	forget(gpu);
 	forget_within_groups(gpu);
 }
