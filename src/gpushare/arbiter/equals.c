@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which of several equals wait for others of them; see equals.h. */
+/* Which of several equals must wait; see equals.h. */
 #include "gpushare/arbiter/equals.h"
 
 #include "common/clock.h"
@@ -7,25 +7,24 @@
 #include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/usage.h"
 
-/* A client this far ahead of an equal is held back: about a hundredth of the GPU time of some
- * seconds. */
+/* A client this far ahead of an equal is held back: about one per cent of two seconds. */
 #define LEAD_NS (20.0 * GS_NS_PER_MS)
-/* Under MPS clients of equal parts run side by side, and holding one back costs both what they
- * gain from that. So it is held back only when it is further ahead, and no longer than until it is
- * half as far ahead. */
+/* Under MPS clients of equal parts run side by side, and holding one back loses what both gain by
+ * that. So it is held back only when it is further ahead, and no longer than until it is half as
+ * far ahead. */
 #define SIDE_LEAD_NS (100.0 * GS_NS_PER_MS)
 /*
  * Where the driver switches between contexts, a client is held back for 10 ms at most, and then not
- * again for 2 ms. A program that uses several GPUs and is held back on one of them holds up its
- * work on the others. Clients with equal parts are not held back at all there, since the driver's
- * slices are equal: of two data-parallel jobs, one was held back on each GPU for the time that it
- * had waited for the other GPU.
+ * again for 2 ms. Longer would hurt programs on several GPUs: held back on one, they stop working
+ * on the others. Clients with equal parts are not held back at all there, since the driver's slices
+ * are equal. Holding them back made it worse: of two data-parallel jobs on two GPUs, each GPU held
+ * one back because of the time that it had spent waiting for the other GPU.
  */
 #define HELD_MOST_NS (10 * GS_NS_PER_MS)
 #define FREE_LEAST_NS (2 * GS_NS_PER_MS)
 
-/* The allocation's shares, divided among those of its clients that want the GPU, by their steps'
- * shares: the client's part. */
+/* The client's part: its allocation's shares, divided by the steps' shares among the clients of its
+ * group that want the GPU. */
 static double part(const struct gs_gpu_client *t)
 {
 	const struct gs_gpu_group *group = t->holder_state.group;

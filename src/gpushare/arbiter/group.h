@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The clients of one allocation that are equally urgent are a group. Equals divide the GPU's time
- * by groups, in proportion to the allocations' shares, and a group's part is divided among its
- * clients. So a job that has one allocation has no more of the GPU for starting more processes or
- * more steps in it.
+ * The clients of one allocation with the same urgency form a group. Groups of equal urgency divide
+ * the GPU's time in proportion to their allocations' shares, and the clients of a group divide its
+ * time. So a job with one allocation gets no more of the GPU by starting more processes or steps in
+ * it.
  *
- * There are as many groups as clients at most, and each client brings the memory for one with it:
- * to find a client's group never fails.
+ * There are at most as many groups as clients. Memory for one group is reserved with each client,
+ * so finding a client's group never fails.
  */
 #ifndef GPUSHARE_ARBITER_GROUP_H
 #define GPUSHARE_ARBITER_GROUP_H
@@ -24,13 +24,13 @@ struct gs_gpu_group {
 	uint32_t shares; /* of the allocation */
 	uint32_t clients;
 	uint32_t joined; /* those of its clients whose GPU time is being accounted (usage.c) */
-	/* the shares of those that want the GPU, or did a moment ago, together */
+	/* sum of the steps' shares of its joined clients that want the GPU, or did a moment ago */
 	uint64_t wanting_shares;
 	double used_ns; /* GPU time of all its clients, per share of the allocation */
-	/* the client that has had the most per share of its step, of those with an account; NULL:
-	 * none has one. Used by usage.c within a call. */
+	/* among its joined clients the one with the most GPU time per share of its step; NULL:
+	 * none. Valid only within one call in usage.c */
 	const struct gs_gpu_client *most;
-	double weight; /* how many of them had the GPU in the time that is being charged */
+	double weight; /* the number of its clients that had the GPU in the time being charged */
 };
 
 /* Takes and gives back the memory for one more group. Returns 0; -1: no memory. */
@@ -40,10 +40,11 @@ void gs_gpu_group_unreserve(struct gs_gpu *gpu);
 /* The client's group, which it enters if it is in none. */
 struct gs_gpu_group *gs_gpu_group_of(struct gs_gpu_client *client);
 
-/* The client leaves its group, if it is in one: its urgency changes, or it goes. */
+/* The client leaves its group, if it is in one. Call it when its urgency changes or it is removed.
+ */
 void gs_gpu_group_leave(struct gs_gpu_client *client);
 
-/* All clients leave their groups: who equals whom has changed. */
+/* All clients leave their groups. Call it when it has changed which clients are equals. */
 void gs_gpu_group_leave_all(struct gs_gpu *gpu);
 
 #endif

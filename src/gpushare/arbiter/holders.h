@@ -53,20 +53,20 @@ void gs_holders_tell_beside(struct gs_gpu_client *client); /* the same, for one 
 void gs_holders_swap(struct gs_gpu *gpu, struct gs_gpu_client *next, uint64_t now);
 
 /*
- * The scheduler wants the holder to stop. Returns 1 if that is for an equal that shares the GPU
- * with the holder: then that equal becomes the holder if it has the time slice, else the holder
- * continues. Returns 1 also if it is for an equal with which the holder has not caught up yet since
- * it was starved (gs_holders_repay()); the holder continues then.
- * Returns 0 if the time slice must be taken.
+ * The scheduler wants the holder to stop. Returns 1 if it wants that for an equal that shares the
+ * GPU with the holder: the equal becomes the holder if it has a time slice beside the holder and is
+ * not held back, otherwise the holder continues. Also returns 1, and the holder continues, if the
+ * holder is being repaid (gs_holders_repay()). Returns 0 if the time slice must be taken.
  */
 int gs_holders_step_aside(struct gs_gpu *gpu, uint64_t now);
 
-/* The equal that waits for its time slice and is so far behind the holder that it must be next,
- * whatever the policy says; NULL: there is none. */
+/* Of the holder's equals that wait for a time slice the one that is furthest behind, if by more
+ * than 0.25 s (2 s under a policy that gpushare.conf sets): it must be next, whatever the policy
+ * says. NULL: there is none, or the holder goes by deadlines. */
 struct gs_gpu_client *gs_holders_starved(const struct gs_gpu *gpu);
 
-/* The client was starved and gets the time slice. Equals that are ahead of it leave that to it for
- * 60 ms, unless one of them is starved meanwhile. */
+/* The client of gs_holders_starved() gets the time slice. It keeps it against equals that are ahead
+ * of it for 60 ms, or until it has caught up or one of them has waited for StarvationBound. */
 void gs_holders_repay(struct gs_gpu *gpu, struct gs_gpu_client *client, uint64_t now);
 
 /* Call once per step, after the decisions: decides which clients have the time slice beside the

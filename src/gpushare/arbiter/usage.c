@@ -195,7 +195,8 @@ void gs_usage_regroup(struct gs_gpu_client *t, uint64_t now)
 	gs_gpu_group_leave(t);
 }
 
-/* Closes the accounts of clients that have been idle for long, and counts the others. */
+/* Closes the accounts of clients that are stopped or have been idle for FORGET_NS. Counts each
+ * group's open accounts, and sums the shares of its clients that want the GPU. */
 static void count_accounts(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *t;
@@ -228,9 +229,9 @@ static const struct gs_gpu_client *least_of(const struct gs_gpu_group *group,
 	return least;
 }
 
-/* The equals of the group with whom it starts level: of those that want the GPU the group that has
- * had the least. If none wants it just now, of those with an account the one that has had the most,
- * so that nobody gains by beginning anew in their pauses. NULL: there is none. */
+/* The equal group with which this one starts level: the one that has had the least among those that
+ * want the GPU. If none wants it just now, the one that has had the most among those with an open
+ * account, so that nobody gains by starting anew during others' pauses. NULL: there is none. */
 static const struct gs_gpu_group *level_with(const struct gs_gpu *gpu,
 					     const struct gs_gpu_group *group)
 {
@@ -249,9 +250,10 @@ static const struct gs_gpu_group *level_with(const struct gs_gpu *gpu,
 }
 
 /*
- * A group whose client t comes starts level with its equals if it has not wanted the GPU so far: it
- * has not waited. If its account is still open, because of clients that were idle, it is only
- * raised. The lead that t has from before counts for the group as well.
+ * Client t comes. If no other client of its group wants the GPU now, the group starts level with
+ * its equals, since it has not been waiting; if its account is still open, it is raised but never
+ * lowered. The lead that t had over its equals when its priority changed is added to the group's
+ * account, also if others of the group want the GPU.
  */
 static void level(const struct gs_gpu *gpu, struct gs_gpu_group *group,
 		  const struct gs_gpu_client *t)
@@ -266,7 +268,8 @@ static void level(const struct gs_gpu *gpu, struct gs_gpu_group *group,
 		group->used_ns = is;
 }
 
-/* A client that comes, or comes back after a pause, starts level with the others of its group. */
+/* A client that comes, or comes back after a pause, starts level with the one of its group that has
+ * had the least. */
 static void open_account(const struct gs_gpu *gpu, struct gs_gpu_client *t)
 {
 	struct gs_gpu_group *group = gs_gpu_group_of(t);
@@ -285,7 +288,7 @@ static double behind_most_ns(const struct gs_gpu *gpu)
 	return gpu->o.sched.by_priority ? BEHIND_MOST_NS : BEHIND_MOST_NAMED_NS;
 }
 
-/* Bounds how far this group can be behind. */
+/* Bounds how far this group can be behind equal groups. */
 static void forget_of(const struct gs_gpu *gpu, struct gs_gpu_group *group)
 {
 	const struct gs_gpu_group *other;
@@ -325,9 +328,9 @@ static void forget_within_groups(struct gs_gpu *gpu)
 	}
 }
 
-/* Who is further behind than behind_most_ns() has not wanted more. To compare all pairs of groups
- * takes long, so each is first compared with the most that anyone can be ahead of it; hardly any is
- * that far behind. */
+/* A group that is further behind than behind_most_ns() has not wanted more, and the rest is
+ * forgotten. Comparing all pairs of groups is slow, so each one is first checked against an upper
+ * bound of its lag (the most use and the most shares of all), which hardly any exceeds. */
 static void forget(struct gs_gpu *gpu)
 {
 	double most_ns = 0, shares = 0;
