@@ -4,6 +4,7 @@
 
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/polling.h"
+#include "gpushare/arbiter/usage.h"
 
 /* Who has copied so shortly ago is about to copy again. */
 #define LATELY_NS (1 * GS_NS_PER_S)
@@ -129,13 +130,13 @@ static int wants(const struct gs_gpu_client *t, int way, uint64_t now)
  * of their steps. */
 static uint32_t copier_shares(const struct gs_gpu_client *of, int way, uint64_t now)
 {
-	uint64_t own = of->p.shares ? of->p.shares : 1, all = 0;
+	uint64_t own = gs_usage_shares(of), all = 0;
 	const struct gs_gpu_client *t;
 	double is;
 
 	LIST_FOREACH (t, &of->gpu->clients, link)
 		if (t->p.alloc == of->p.alloc && (t == of || wants(t, way, now)))
-			all += t->p.shares ? t->p.shares : 1;
+			all += gs_usage_shares(t);
 	is = (double)of->p.alloc_shares * PARTS * (double)own / (double)all;
 	return is < 1 ? 1 : is < UINT32_MAX ? (uint32_t)is : UINT32_MAX;
 }
