@@ -136,7 +136,7 @@ three_and_one() {
 	return $rc
 }
 # Of what the two newest jobs had of the GPU in four seconds from now, the last one has had about half. On a busy machine one such time may
-# be too short to tell; a job that has its processes' part has a quarter to a third in each.
+# be too short to tell. Where each process has an account of its own, the last job has about a quarter each time.
 has_half_since() {
 	t 5 gpusharectl report --json >"$TMP/before" && sleep 4 && t 5 gpusharectl report --json >"$TMP/after" && python3 - "$TMP" <<-'END'
 		import json, sys
