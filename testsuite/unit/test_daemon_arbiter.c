@@ -158,6 +158,10 @@ static double busy(const struct live *l, unsigned ms)
 	return 100.0 * (double)had / (double)(gs_clock_ns() - began);
 }
 
+/* An arbiter that polls takes nearly all of a processor, one that does not a few percent; 7 were
+ * seen under the address sanitizer. */
+#define LITTLE 20
+
 /* Less than that, for once: where processors are virtual, what another one takes meanwhile counts
  * as had. */
 static int takes_less(const struct live *l, double percent)
@@ -269,7 +273,7 @@ static void test_idle_clients(void **state)
 		end_launch(t.page[i]);
 	}
 	usleep(50000);
-	assert_true(takes_less(l, 5));
+	assert_true(takes_less(l, LITTLE));
 	launch(t.page[0], 1); /* it is there again at once */
 	end_launch(t.page[0]);
 	two_go(&t);
@@ -283,7 +287,7 @@ static void test_nobody_shares(void **state)
 	two_come(l, APART, &t);
 	for (int i = 0; i < 2; i++)
 		launch(t.page[i], 0);
-	assert_true(takes_less(l, 5));
+	assert_true(takes_less(l, LITTLE));
 	for (int i = 0; i < 2; i++)
 		end_launch(t.page[i]);
 	two_go(&t);
@@ -302,7 +306,7 @@ static void test_side_by_side(void **state)
 		live_await(t.page[i], 0, GS_K_TORUN);
 		live_run_slot(t.page[i], 0);
 	}
-	assert_true(takes_less(l, 5));
+	assert_true(takes_less(l, LITTLE));
 	for (int i = 0; i < 2; i++)
 		end_launch(t.page[i]);
 	two_go(&t);
