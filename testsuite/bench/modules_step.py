@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs whose modules come from libraries, for modules_gpu.sh: modules_step.py torch|cupy|jax|alloc
-Prints lines "what,seconds of its first call,right|wrong"; of alloc: "alloc,steps in a second,right|wrong"."""
+Prints lines "what,seconds of its first call,right|wrong"; alloc, for each line that it reads: "alloc,steps in a second,right|wrong"."""
 import statistics
 import sys
 import time
@@ -76,8 +76,9 @@ def with_jax():
     say("jax cholesky", took, bool(numpy.abs(numpy.asarray(got) - want).max() <= 1e-3 * numpy.abs(want).max()))
 
 
-def allocations(seconds):
-    """A training step whose kernels are short, so that what the host does between them counts."""
+def allocations():
+    """A training step whose kernels are short, so that what the host does between them counts.
+    Says "ready", then measures a second for each line that it reads."""
     import torch
     from torch import nn
     torch.manual_seed(1)
@@ -94,22 +95,20 @@ def allocations(seconds):
 
     first = step().item()
     for _ in range(30):
-        last = step()
+        step()
     torch.cuda.synchronize()
-    ends = [time.monotonic()]
-    while ends[-1] - ends[0] < seconds:
-        for _ in range(10):
-            last = step()
-        torch.cuda.synchronize()
-        ends.append(time.monotonic())
-    # The usual ten steps: a pause of the host in some of them says nothing of allocations.
-    rate = 10 / statistics.median(b - a for a, b in zip(ends, ends[1:]))
-    backend = torch.cuda.get_allocator_backend()
-    say("alloc", rate, backend == "cudaMallocAsync" and last.item() < first)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        ends = [time.monotonic()]
+        while ends[-1] - ends[0] < 1:
+            for _ in range(5):
+                last = step()
+            torch.cuda.synchronize()
+            ends.append(time.monotonic())
+        # The usual five steps: a pause of the host in some of them says nothing of allocations.
+        rate = 5 / statistics.median(b - a for a, b in zip(ends, ends[1:]))
+        say("alloc", rate, torch.cuda.get_allocator_backend() == "cudaMallocAsync" and last.item() < first)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["alloc"]:
-        allocations(float(sys.argv[2]) if len(sys.argv) > 2 else 8)
-    else:
-        {"torch": with_torch, "cupy": with_cupy, "jax": with_jax}[sys.argv[1]]()
+    {"torch": with_torch, "cupy": with_cupy, "jax": with_jax, "alloc": allocations}[sys.argv[1]]()
