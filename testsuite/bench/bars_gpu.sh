@@ -6,7 +6,7 @@
 #        bars_gpu.sh --list [STEP...]
 #   BUILD   the build tree (make all check TESTS=; for programs: testsuite/programs/bin compiled for this GPU, or nvcc)
 #   DRIVER  the libcuda.so.1, with a / in it (default: the system's)
-#   STEP    steps, issue4, issue5, issue7 and issue37 (what an issue needs), or call1, call2 and call3 (each ends within ten minutes on an H200)
+#   STEP    steps, issue4, issue5, issue7 and issue37 (what an issue needs), or call1 to call4 (each ends within ten minutes on an H200)
 #   --limit SECONDS  what would not end within them is not begun (570)
 # environment: MORE (further options of gpushare-bench's verbs but mix), PROGRAMS_BIN (compiled programs), SLURM_PACK (what
 #   pack-slurm packed, unpacked: its root/ goes to / where there is no slurmctld; root), MPS_BIN (where nvidia-cuda-mps-control is)
@@ -31,7 +31,7 @@ table2-slurm|60|1|7|table2-slurm.csv|slurm && table2 sbatch
 table2|40|1|7|table2.csv|table2 run
 mix-mps|30|2|5|mix-mps.csv mix-mps.svg|ROUNDS_MPS=140 POLICIES_MPS=srt mix mps
 mix-frs|30|1|5|mix-frs.csv mix-frs.svg|ROUNDS_FRS=70 mix frs
-mix-frs300|60|2|5|mix-frs.csv=mix-frs300.csv|ROUNDS_FRS=300 POLICIES_FRS=frs mix frs
+mix-frs600|190|4|5|mix-frs.csv=mix-frs600.csv|ROUNDS_FRS=600 POLICIES_FRS="frs frsp" mix frs
 mix-mps1500|240|2|5|mix-mps.csv=mix-mps1500.csv mix-mps.svg=mix-mps1500.svg|ROUNDS_MPS=1500 POLICIES_MPS=frs mix mps
 mix-all|130|2|5|mix-all.csv mix-all.svg|ROUNDS=60 mix all
 mix-effisha|70|2|5|mix-effisha.csv mix-effisha.svg|ROUNDS_EFFISHA=4 POLICIES_EFFISHA="fifo piv dprr sjf srt rr cfs frs" mix effisha
