@@ -184,6 +184,28 @@ static void test_a_wait_is_short(void **unused)
 	shim_channels_patience_ns = 2 * GS_NS_PER_S;
 }
 
+/* One stream more than there are channels may share one with the relaunches until it is idle. */
+static void test_nothing_is_preemptible_in_a_crowd(void **unused)
+{
+	unsigned int i;
+
+	(void)unused;
+	shim_channels_patience_ns = default_ns;
+	assert_true(launches(0));
+	for (i = 1; i < BUSY; i++) /* the last one waits in vain */
+		occupy(i);
+	for (i = 1; i < BUSY - 1; i++)
+		pending[i] = 0;
+	assert_false(launches(BUSY)); /* though there is room by now */
+	pending[0] = 0;
+	assert_false(launches(BUSY + 1));
+	pending[BUSY - 1] = 0;
+	assert_true(launches(BUSY + 2));
+	assert_true(launches(BUSY - 1));
+	over();
+	shim_channels_patience_ns = 2 * GS_NS_PER_S;
+}
+
 static struct call beside;
 
 /* The launch is out, but does its slot say so? */
@@ -341,6 +363,7 @@ int main(void)
 		SHIM(test_of_many_streams_the_busy_ones_count),
 		SHIM(test_nobody_waits_for_ever),
 		SHIM(test_a_wait_is_short),
+		SHIM(test_nothing_is_preemptible_in_a_crowd),
 		SHIM(test_a_launch_is_always_inside_or_out),
 		SHIM(test_what_is_preenqueued_is_out),
 		SHIM(test_a_destroyed_stream_has_its_channel_until_it_ends),

@@ -34,6 +34,9 @@ struct shim_stream {
 	/* how often that has happened: an older answer of the driver does not count */
 	uint32_t entered;
 	int busy, requested; /* work may be pending; how many threads query the driver about it */
+	/* it has had work pending since there was no channel for a stream, so it may share one with
+	 * the relaunches */
+	int shares;
 };
 
 uint64_t shim_channels_patience_ns = 100 * GS_NS_PER_MS;
@@ -97,8 +100,32 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 	s->stream = stream;
 	s->thread = stream == CU_STREAM_PER_THREAD ? shim_self() : 0;
 	s->ctx = ctx;
-	s->busy = 0;
+	s->busy = s->shares = 0;
 	return s;
+}
+
+/* Under lock: nothing is pending in it, so it takes another channel next time. */
+static void is_idle(struct shim_stream *s)
+{
+	s->busy = s->shares = 0;
+}
+
+/* Under lock: there was no channel for one more, so this stream, or those that are busy, may share
+ * one. */
+static void overflows(CUcontext ctx)
+{
+	for (struct shim_stream *s = streams; s; s = s->next)
+		s->shares |= s->ctx == ctx && s->busy;
+}
+
+/* Under lock: may a stream of the context share its channel with the relaunches? Then what waits in
+ * that stream for an evicted kernel would wait for ever. */
+static int may_share(CUcontext ctx)
+{
+	for (const struct shim_stream *s = streams; s; s = s->next)
+		if (s->stream && s->ctx == ctx && s->shares)
+			return 1;
+	return 0;
 }
 
 /* Under lock. While usage is not noted, every stream may be busy. */
@@ -154,7 +181,7 @@ static void query(CUcontext ctx)
 		pthread_mutex_lock(&lock);
 		of[i]->requested--;
 		if (idle && of[i]->entered == entered[i])
-			of[i]->busy = 0;
+			is_idle(of[i]);
 		pthread_mutex_unlock(&lock);
 	}
 }
@@ -178,7 +205,7 @@ static int all_idle(struct shim_session *session)
 	are = !shim_upcalls->enqueued(session);
 	for (struct shim_stream *s = streams; are && s; s = s->next)
 		if (!s->inside)
-			s->busy = 0;
+			is_idle(s);
 	if (are)
 		forget_ghosts();
 	pthread_mutex_unlock(&lock);
@@ -214,9 +241,9 @@ static void nap(void)
 /*
  * Call with the lock, which is held again on return: waits until `more` further streams may be
  * busy. One too many could be put into the channel of the relaunches, and wait for the very kernel
- * that would be relaunched there.
+ * that would be relaunched there. Returns 0 if it has waited in vain.
  */
-static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
+static int wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t more)
 {
 	static _Atomic unsigned int in_vain;
 	struct shim_patience p = { .in_vain = &in_vain, .most_ns = shim_channels_patience_ns };
@@ -229,7 +256,7 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 			shim_log(
 				"more streams have work pending than may while a preemptible kernel is out: kernels that are out are no longer evicted");
 			pthread_mutex_lock(&lock);
-			return;
+			return 0;
 		}
 		if (!first)
 			nap();
@@ -237,6 +264,7 @@ static void wait_for_room(struct shim_session *session, CUcontext ctx, uint32_t 
 		pthread_mutex_lock(&lock);
 	}
 	shim_patience_rewarded(&p);
+	return 1;
 }
 
 /* Under lock: counts a call into the stream, also into a stream whose creation was not seen. */
@@ -256,6 +284,7 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 {
 	struct shim_stream *s;
 	CUcontext ctx;
+	int room = 1;
 
 	if (shim_is_default(stream) || shim_capturing(stream))
 		return NULL;
@@ -265,8 +294,10 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 	if (s)
 		ctx = s->ctx;
 	if (!s || !s->busy)
-		wait_for_room(session, ctx, 1);
+		room = wait_for_room(session, ctx, 1);
 	s = entered(stream, find(stream), ctx);
+	if (!room)
+		overflows(ctx);
 	pthread_mutex_unlock(&lock);
 	return s;
 }
@@ -314,13 +345,13 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 	s = find(stream);
 	if (s)
 		ctx = s->ctx;
-	room = has_room(ctx, is_more(stream, s));
+	room = !may_share(ctx) && has_room(ctx, is_more(stream, s));
 	if (!room) {
 		pthread_mutex_unlock(&lock);
 		inspect(session, ctx);
 		pthread_mutex_lock(&lock);
 		s = find(stream);
-		room = has_room(ctx, is_more(stream, s));
+		room = !may_share(ctx) && has_room(ctx, is_more(stream, s));
 	}
 	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream))
 		*in = entered(stream, s, ctx);
@@ -335,7 +366,8 @@ void shim_channels_fork(struct shim_session *session, uint32_t n)
 	pthread_mutex_lock(&lock);
 	/* Count them first: a kernel that goes out meanwhile must leave room for them. */
 	branches += n;
-	wait_for_room(session, ctx, 0);
+	if (!wait_for_room(session, ctx, 0))
+		overflows(ctx);
 	pthread_mutex_unlock(&lock);
 }
 

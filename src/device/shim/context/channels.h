@@ -15,7 +15,9 @@
  * first preemptible kernel on, it is noted which streams are used. A stream that would be one too
  * many waits for another one's work to end, and a kernel goes out preemptibly only if there is room
  * for its stream. If a stream has waited for long, the work that it waits for may depend on it;
- * then no kernel that is out is evicted any more.
+ * then no kernel that is out is evicted any more, and none goes out preemptibly until all streams
+ * that were at work then have been idle once: until then one of them may share a channel with the
+ * relaunches.
  *
  * Not counted: copies, which end by themselves, and what a program lets a stream wait for by its
  * own memory operations.
