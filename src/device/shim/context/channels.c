@@ -105,14 +105,14 @@ static struct shim_stream *add(CUstream stream, CUcontext ctx)
 }
 
 /* Under lock: nothing is pending in it, so it takes another channel next time. */
-static void is_idle(struct shim_stream *s)
+static void set_idle(struct shim_stream *s)
 {
 	s->busy = s->shares = 0;
 }
 
-/* Under lock: there was no channel for one more, so this stream, or those that are busy, may share
- * one. */
-static void overflows(CUcontext ctx)
+/* Under lock: more streams of the context are busy than there are channels, so any of them may
+ * share one. */
+static void set_shared(CUcontext ctx)
 {
 	for (struct shim_stream *s = streams; s; s = s->next)
 		s->shares |= s->ctx == ctx && s->busy;
@@ -181,7 +181,7 @@ static void query(CUcontext ctx)
 		pthread_mutex_lock(&lock);
 		of[i]->requested--;
 		if (idle && of[i]->entered == entered[i])
-			is_idle(of[i]);
+			set_idle(of[i]);
 		pthread_mutex_unlock(&lock);
 	}
 }
@@ -205,7 +205,7 @@ static int all_idle(struct shim_session *session)
 	are = !shim_upcalls->enqueued(session);
 	for (struct shim_stream *s = streams; are && s; s = s->next)
 		if (!s->inside)
-			is_idle(s);
+			set_idle(s);
 	if (are)
 		forget_ghosts();
 	pthread_mutex_unlock(&lock);
@@ -297,7 +297,7 @@ struct shim_stream *shim_channel_enter_late(struct shim_session *session, CUstre
 		room = wait_for_room(session, ctx, 1);
 	s = entered(stream, find(stream), ctx);
 	if (!room)
-		overflows(ctx);
+		set_shared(ctx);
 	pthread_mutex_unlock(&lock);
 	return s;
 }
@@ -327,6 +327,12 @@ static int is_more(CUstream stream, const struct shim_stream *s)
 	       !(s && s->busy);
 }
 
+/* Under lock: may a preemptible kernel go out in this stream, whose record is s? */
+static int may_block(CUcontext ctx, CUstream stream, const struct shim_stream *s)
+{
+	return !may_share(ctx) && has_room(ctx, is_more(stream, s));
+}
+
 int shim_channel_blocks(struct shim_session *session, CUstream stream, struct shim_stream **in)
 {
 	struct shim_stream *s;
@@ -345,13 +351,13 @@ int shim_channel_blocks(struct shim_session *session, CUstream stream, struct sh
 	s = find(stream);
 	if (s)
 		ctx = s->ctx;
-	room = !may_share(ctx) && has_room(ctx, is_more(stream, s));
+	room = may_block(ctx, stream, s);
 	if (!room) {
 		pthread_mutex_unlock(&lock);
 		inspect(session, ctx);
 		pthread_mutex_lock(&lock);
 		s = find(stream);
-		room = !may_share(ctx) && has_room(ctx, is_more(stream, s));
+		room = may_block(ctx, stream, s);
 	}
 	if (room && shim_is_uncommon(SHIM_UNCOMMON_CROWDED) && !shim_is_default(stream))
 		*in = entered(stream, s, ctx);
@@ -367,7 +373,7 @@ void shim_channels_fork(struct shim_session *session, uint32_t n)
 	/* Count them first: a kernel that goes out meanwhile must leave room for them. */
 	branches += n;
 	if (!wait_for_room(session, ctx, 0))
-		overflows(ctx);
+		set_shared(ctx);
 	pthread_mutex_unlock(&lock);
 }
 
