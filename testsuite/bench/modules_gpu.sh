@@ -5,9 +5,11 @@
 # usage: modules_gpu.sh BUILD OUT.csv [DRIVER]
 #   BUILD   the build tree (make all check_PROGRAMS); DRIVER the machine's libcuda.so.1 (default: the system's)
 # environment: CASES="listing small torch cupy jax alloc pair", ROUNDS=3 (turns of each, natively first), ARCH=90 (for nvcc),
-#   TURNS=10 (seconds of alloc each way in each round), LIMIT=120 (seconds a program may take)
+#   TURNS=40 (turns of alloc each way in each round), SECONDS_EACH=0.25 (seconds that each of them measures),
+#   LIMIT=120 (seconds a program may take; the two of alloc live for 2 * TURNS * SECONDS_EACH and some seconds more)
 # Every turn but alloc's begins with empty caches and, under gpushare, with a gpushared of its own.  Prints a table of the medians and of what must hold
 # (seconds: 0.3 s more than natively at most; alloc: 0.97 of native's steps; pair, ns of an allocation and its release: only printed);
+# the range beside alloc's figure is that of its turns: how far one process differs from the next, only more ROUNDS can tell.
 # OUT.csv has every turn.  Exit status 1: something is not so; 77: no driver.  What is not installed is skipped with a line.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '5,13p' "$0"; exit 2; }
@@ -18,7 +20,7 @@ for d in /usr/lib/x86_64-linux-gnu /usr/lib64 /usr/local/nvidia/lib64; do
 done
 [ -e "$driver" ] || { echo "no driver"; exit 77; }
 driver=$(realpath "$driver")
-rounds=${ROUNDS:-3} limit=${LIMIT:-120}
+rounds=${ROUNDS:-3} limit=${LIMIT:-120} turns=${TURNS:-40}
 tmp=$(mktemp -d)
 pid=
 stop_daemon() {
@@ -96,10 +98,11 @@ python_case() { # NAME MODULE ARGUMENT...
 step_torch() { python_case torch torch python3 "$here/modules_step.py" torch; }
 step_cupy() { python_case cupy cupy python3 "$here/modules_step.py" cupy; }
 step_jax() { python_case jax jax python3 "$here/modules_step.py" jax; }
-# The host's speed changes from process to process and in the course of seconds, by a third, which is far more than what is asked for here.
-# So two processes live at once on the same two processors and measure in turn, a second each; the first of each two takes turns, too.
+# The host's speed changes from process to process and within seconds, by a third, which is far more than what is asked for here.
+# So two processes live at once on the same two processors and measure in turn, a quarter of a second each, so that
+# every turn but the first and the last has one of the other way on either side, with which it is compared at the end.
 step_alloc() {
-	local k n way line order=(native gpushare) last
+	local k n way go line last
 	python3 -c "import torch" 2>/dev/null || { echo "alloc: no torch"; return; }
 	last=$(($(nproc) - 1))
 	trap : PIPE # a process that died is a wrong row
@@ -108,18 +111,16 @@ step_alloc() {
 		for way in native gpushare; do
 			mkfifo "$tmp/$way.go" "$tmp/$way.said"
 			turn $way taskset -c "$((last > 0 ? last - 1 : 0)),$last" env PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync \
-				python3 "$here/modules_step.py" alloc <"$tmp/$way.go" >"$tmp/$way.said" &
+				python3 "$here/modules_step.py" alloc "${SECONDS_EACH:-0.25}" <"$tmp/$way.go" >"$tmp/$way.said" &
 		done
 		exec {native_go}>"$tmp/native.go" {native}<"$tmp/native.said" {gpushare_go}>"$tmp/gpushare.go" {gpushare}<"$tmp/gpushare.said"
 		for way in native gpushare; do read -r line <&"${!way}" && [ "$line" = ready ] || echo "$way,alloc,,wrong" >>"$out"; done
-		for ((n = 0; n < ${TURNS:-10}; n++)); do
-			for way in "${order[@]}"; do
-				local go=${way}_go
-				line=
+		for ((n = 0; n < turns; n++)); do
+			for way in native gpushare; do
+				go=${way}_go line=
 				{ echo go >&"${!go}" && read -r line <&"${!way}"; } 2>/dev/null
 				echo "$way,${line:-alloc,,wrong}" >>"$out"
 			done
-			order=("${order[1]}" "${order[0]}")
 		done
 		exec {native_go}>&- {gpushare_go}>&- {native}<&- {gpushare}<&-
 		wait
@@ -139,11 +140,43 @@ echo "way,case,value,right" >"$out"
 for c in ${CASES:-listing small torch cupy jax alloc pair}; do
 	"step_$c"
 done
-python3 - "$out" <<'END'
+python3 - "$out" "$turns" <<'END'
 import csv
+import math
 import random
 import statistics
 import sys
+
+
+def beside_neighbours(of, turns):
+    """gpushare's part of native's rate, once for each turn that has a turn of the other way on either side in its round.
+
+    It is compared with the geometric mean of these two, which cancels a steady drift. Turns of both ways stand in the middle:
+    where some turns are far slower than the rest, the median of single turns differs from that of means of two, and if native
+    were always in the middle, this would look like a difference between the ways."""
+    rates = [(r["way"], math.log(float(r["value"])) if r["value"] else math.nan) for r in of]
+    ratios = []
+    for begin in range(0, len(rates), 2 * turns):
+        of_round = rates[begin:begin + 2 * turns]
+        for (_, before), (way, rate), (_, after) in zip(of_round, of_round[1:], of_round[2:]):
+            above = rate - (before + after) / 2
+            ratios.append(math.exp(above if way == "gpushare" else -above))
+    return [r for r in ratios if not math.isnan(r)]
+
+
+def nine_of_ten(ratios, run=12):
+    """How far chance alone may have moved the median of the ratios: 9 of 10 medians of samples lie between these two.
+
+    Neighbours share turns, and a process stays slow or fast for a second or two, so a sample consists of runs of neighbours.
+    Drawn one by one, the ratios would seem far more certain than they are."""
+    ring = ratios + ratios[:run]
+    medians = []
+    for _ in range(2000):
+        begins = random.choices(range(len(ratios)), k=math.ceil(len(ratios) / run))
+        medians.append(statistics.median(r for begin in begins for r in ring[begin:begin + run]))
+    medians.sort()
+    return medians[100], medians[-100]
+
 
 rows = list(csv.DictReader(open(sys.argv[1])))
 bad = 0
@@ -156,12 +189,10 @@ for case in dict.fromkeys(r["case"] for r in rows):
     if case == "pair":
         bar, met = "", True
     elif case == "alloc":
-        # Of turns beside each other, since the host's speed changes in the course of minutes.
-        ratios = [m / n for n, m in zip(*both)]
-        ratio = statistics.median(ratios)
-        # How far chance alone may have moved it: medians of samples of these turns.
-        again = sorted(statistics.median(random.choices(ratios, k=len(ratios))) for _ in range(2000))
-        bar, met = f"{ratio:.3f} of native (9 of 10 samples: {again[100]:.3f} to {again[-100]:.3f}), >= 0.97", ratio >= 0.97
+        ratios = beside_neighbours(of, int(sys.argv[2]))
+        ratio = statistics.median(ratios) if ratios else float("nan")
+        low, high = nine_of_ten(ratios) if ratios else (ratio, ratio)
+        bar, met = f"{ratio:.3f} of native (9 of 10 samples: {low:.3f} to {high:.3f}), >= 0.97", ratio >= 0.97
     else:
         bar, met = f"{managed - native:+.3f} s, <= 0.3", managed <= native + 0.3
     bad += not right or not met

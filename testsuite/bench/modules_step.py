@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs whose modules come from libraries, for modules_gpu.sh: modules_step.py torch|cupy|jax|alloc
-Prints lines "what,seconds of its first call,right|wrong"; alloc, for each line that it reads: "alloc,steps in a second,right|wrong"."""
+"""Programs whose modules come from libraries, for modules_gpu.sh: modules_step.py torch|cupy|jax, or modules_step.py alloc SECONDS
+Prints lines "what,seconds of its first call,right|wrong"; alloc, for each line that it reads: "alloc,steps in a second,right|wrong",
+which it measures for SECONDS."""
 import statistics
 import sys
 import time
@@ -78,7 +79,8 @@ def with_jax():
 
 def allocations():
     """A training step whose kernels are short, so that what the host does between them counts.
-    Says "ready", then measures a second for each line that it reads."""
+    Says "ready", then measures for SECONDS for each line that it reads."""
+    seconds = float(sys.argv[2])
     import torch
     from torch import nn
     torch.manual_seed(1)
@@ -100,7 +102,7 @@ def allocations():
     print("ready", flush=True)
     for _ in sys.stdin:
         ends = [time.monotonic()]
-        while ends[-1] - ends[0] < 1:
+        while ends[-1] - ends[0] < seconds:
             for _ in range(5):
                 last = step()
             torch.cuda.synchronize()
