@@ -189,9 +189,8 @@ static unsigned slow_launches(const struct client *low, struct client *high, uns
  * until it has come to launch more at a time. */
 static void nobody_stops_for_slow_launches(void **unused)
 {
-	static const struct pace pace[] = {
-		{ 20, 45, 20 }, { 20, 45, 100 }, { 20, 400, 20 }, { 100, 500, 100 }
-	};
+	static const struct pace pace[] = { { 20, 45, 20 },  { 20, 45, 100 }, { 30, 45, 20 },
+					    { 30, 45, 100 }, { 20, 400, 20 }, { 100, 500, 100 } };
 	struct client *low, *high;
 
 	(void)unused;

@@ -16,8 +16,10 @@
 #define POLLS 3
 /* The shim says no later time (shim/context/launch_barrier.c). */
 #define UNTIL_MOST_NS (1 * GS_NS_PER_MS)
-/* Others stop for a client that computes at least this part of the time of its bursts. */
-#define DENSE_PERCENT 60
+/* Others stop for a client that computes at least this part of the time of its bursts. A program
+ * that launches kernel by kernel from Python computes for little more than half of it; while others
+ * stop for it, the GPU is idle for the rest. */
+#define DENSE_PERCENT 75
 /* The sums of gs_launches are halved beyond this, so that they follow what the program does. */
 #define SUMS_MOST_NS (50 * GS_NS_PER_MS)
 
@@ -110,7 +112,7 @@ static int is_active(struct gs_gpu_client *t, uint64_t now)
 		return 1;
 	if (l->since) { /* others have been stopped for that pause, too */
 		l->gap_ns = 0;
-		add_up(l, pause);
+		add_up(l, GS_LAUNCHES_PAUSE_NS + POLLS * POLL_NS);
 	}
 	l->since = 0;
 	if (l->tell == GS_LAUNCH_TELL_NOT)
