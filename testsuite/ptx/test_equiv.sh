@@ -18,6 +18,7 @@ GPUSHARE_EMU_MEMORY=268435456
 export GPUSHARE_EMU_DEVICE GPUSHARE_EMU_SMS GPUSHARE_EMU_BLOCKS_PER_SM GPUSHARE_EMU_MEMORY
 
 timeout 60 ./ptx_far "$driver" || exit 1
+timeout 60 ./ptx_places "$driver" || exit 1
 timeout ${LARGE:+3}600 ./ptx_equiv ${SYNC_AWARE:+--sync-aware} ${LARGE:+--large} ${SEED:+--seed "$SEED"} "$driver" "$here" || exit 1
 timeout 900 ./ptx_equiv ${SYNC_AWARE:+--sync-aware} --random ${RANDOM_KERNELS:-20} --seed "${SEED:-1}" "$driver" "$here" > "$work/random" || { tail -n 5 "$work/random"; exit 1; }
 tail -n 1 "$work/random"

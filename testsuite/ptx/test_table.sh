@@ -26,7 +26,7 @@ exists() { # one of a row's tests, as written there
 		ls "$top"/testsuite/ptx/$1 "$top/testsuite/ptx/$1.ptx" 2> /dev/null | grep -q . ;;
 	programs/*) [ -e "$top/testsuite/$1.cu" ] ;;
 	fuzz_*) [ -e "$top/testsuite/fuzz/$1.c" ] ;;
-	ptx_far) grep -q '^ptx_far_SOURCES' "$top/testsuite/ptx/Makemodule.am" ;;
+	ptx_far | ptx_places) grep -q "^$1_SOURCES" "$top/testsuite/ptx/Makemodule.am" ;;
 	every) grep -q 'ptx_equiv' "$top/testsuite/ptx/test_equiv.sh" ;;
 	test_*.sh) [ -e "$top/testsuite/ptx/$1" ] ;;
 	test_*)

@@ -35,8 +35,14 @@ struct gs_ctl {
 			   >= 2) */
 	uint32_t rearm; /* 1: the last block out of a finished launch sets next to 0, for the next
 			   launch */
-	uint32_t pad2;
+	uint32_t sms;   /* gs_ctl_sms(): the multiprocessors whose workers stay; 0: all */
 };
+
+/* Workers stay on the multiprocessors first to end - 1. */
+static inline uint32_t gs_ctl_sms(uint32_t first, uint32_t end)
+{
+	return first | end << 16;
+}
 
 _Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
 _Static_assert(offsetof(struct gs_ctl, exited) == 8, "GPU layout");
@@ -49,10 +55,15 @@ _Static_assert(offsetof(struct gs_ctl, slot) == 104, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, sms) == 124, "GPU layout");
 
 /*
  * What a persistent variant does with it:
- *  entry   worker 0 stores 1 to slot.started (system scope).
+ *  entry   worker 0 stores 1 to slot.started (system scope).  A worker on a multiprocessor that is
+ *          not among `sms` leaves without a claim.  So several kernels can divide the
+ *          multiprocessors between them, though nobody can tell the GPU where to put a block; what
+ *          is left is that of the workers that stay, or the launch ends as if evicted.  The proxy
+ *          may be anywhere.
  *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads slot.launch state, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
  *          atom.exch(next, 2^62), so that every further claim fails.  If saved < total it

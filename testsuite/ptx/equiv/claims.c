@@ -128,6 +128,7 @@ unsigned persistent_run(struct launch *l, void *variant, const struct board *b, 
 		.workers = w->workers,
 		.slot = b->device + offsetof(struct shared_words, slot),
 		.proxy = w->proxy,
+		.sms = w->sms,
 	};
 	memset(s->slot, 0, sizeof(s->slot));
 	if (!w->proxy) /* which watches the slot, not the limit */

@@ -126,8 +126,9 @@ static unsigned run_plain(struct subject *s, const struct transform *f, unsigned
 		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
-	for (unsigned i = 0; i < 2; i++) { /* by the proxy */
-		const struct way w = { .workers = 2 + (i + seed) % 4,
+	for (unsigned i = 0; i < 3; i++) { /* by the proxy; the last time on one multiprocessor */
+		const struct way w = { .workers = i == 2 ? 9 : 2 + (i + seed) % 4,
+				       .sms = i == 2 ? gs_ctl_sms(0, 1) : 0,
 				       .chunk = 1 + i,
 				       .chunk_max = 8,
 				       .chunk_ns = 2000,

@@ -17,6 +17,7 @@ struct way {
 	unsigned limit;       /* of workers, at first: 0: all */
 	unsigned proxy; /* worker 0, or a guarded kernel's watcher, watches: after limit_us the slot
 			   says TOEVICT, nobody writes the limit */
+	uint32_t sms;   /* gs_ctl_sms() */
 	unsigned seed;  /* of the times after which the limit is set again; 0: always the same */
 	uint8_t *behind; /* page-locked, image_size() bytes: what a stream that waits for the end
 			    sees; or NULL */
