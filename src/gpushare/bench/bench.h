@@ -16,9 +16,10 @@ struct bench_verb {
 	int (*run)(int argc, char **argv); /* exit status */
 };
 
-extern const struct bench_verb bench_verb_copies, bench_verb_daemon, bench_verb_eviction,
-	bench_verb_handover, bench_verb_launch, bench_verb_memory, bench_verb_mix, bench_verb_mixes,
-	bench_verb_overhead, bench_verb_pair, bench_verb_periodic, bench_verb_slices;
+extern const struct bench_verb bench_verb_copies, bench_verb_corun, bench_verb_daemon,
+	bench_verb_eviction, bench_verb_handover, bench_verb_launch, bench_verb_memory,
+	bench_verb_mix, bench_verb_mixes, bench_verb_overhead, bench_verb_pair, bench_verb_periodic,
+	bench_verb_slices;
 
 /* The options that every subcommand has. */
 struct bench_common {

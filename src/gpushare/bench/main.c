@@ -17,7 +17,8 @@
 static const struct bench_verb *const verbs[] = {
 	&bench_verb_mix,      &bench_verb_mixes,    &bench_verb_pair,     &bench_verb_periodic,
 	&bench_verb_handover, &bench_verb_eviction, &bench_verb_overhead, &bench_verb_slices,
-	&bench_verb_launch,   &bench_verb_memory,   &bench_verb_copies,   &bench_verb_daemon,
+	&bench_verb_corun,    &bench_verb_launch,   &bench_verb_memory,   &bench_verb_copies,
+	&bench_verb_daemon,
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

@@ -31,6 +31,7 @@ enum bench_order {
 	BENCH_CALLS,   /* `launches` calls of the driver, each timed; see bench_work.call */
 	BENCH_SUITE,   /* kernel `call` of the suite, size `tasks`, `launches` times; sample[0] */
 	BENCH_SLICES,  /* the same kernel cut into slices; see enum bench_slices_way */
+	BENCH_CORUN,   /* kernels of the suite beside each other; see struct bench_corun */
 	BENCH_COLLECT, /* when the last launch's block-tasks ran; check all counts */
 	BENCH_CLOCK,   /* what the device's clock shows */
 	BENCH_WINDOWS, /* the last launch's last block-task in each window */
@@ -74,6 +75,30 @@ enum bench_slices_way {
 	BENCH_SOME_SLICES = BENCH_SLICES_WAYS, /* the same of `launches` slices, evenly spaced */
 	BENCH_SLICES_COMPARE = 16, /* or'ed: from memory as loaded, and with what the kernel as
 				      written makes of it; answer.wrong */
+};
+
+/*
+ * A kernel of the suite that BENCH_CORUN launches again and again for span_ns, in a stream of its
+ * own beside the slot's other ones: as written, or its persistent variant with so many workers on
+ * each multiprocessor, which stay on those that `sms` names (ctl.h).
+ */
+#define BENCH_CORUN_MAX 4
+
+struct bench_corun {
+	uint32_t call;    /* its number in the suite */
+	uint32_t workers; /* on each multiprocessor; 0: as written */
+	uint32_t sms;     /* gs_ctl_sms(); 0: all */
+	uint64_t size;
+
+	/* Answered. */
+	uint32_t refused;   /* it has no persistent variant: an enum ptx_reason; 0: it has one */
+	uint32_t fits;      /* workers that fit on a multiprocessor */
+	uint32_t registers; /* of a worker, all threads */
+	uint32_t shared;    /* bytes */
+	uint32_t threads;
+	uint64_t launches; /* that ended within span_ns, and when the first and the last one did */
+	uint64_t first_ns, last_ns;
+	uint64_t again; /* launches that ended with block-tasks left */
 };
 
 /* One launch, ns of gs_clock_ns(). */
@@ -123,6 +148,9 @@ struct bench_answer {
 	uint64_t wrong;    /* block-tasks that did not run once per launch; words that differ */
 	uint64_t wave;     /* blocks of the sliced kernel that the device holds; 0: it has none */
 	uint32_t refused;  /* why: an enum ptx_reason */
+	struct bench_size {
+		uint32_t sms, registers, shared, threads, blocks; /* of each multiprocessor */
+	} size;                                                   /* told by BENCH_CORUN */
 	char device[96], driver[24];
 	struct bench_clock clock;
 };
@@ -134,6 +162,9 @@ struct bench_slot {
 	char why[GS_ERROR_TEXT_MAX];
 
 	struct bench_work work;
+	uint64_t span_ns; /* of BENCH_CORUN */
+	uint32_t coruns;  /* kernels beside each other, 1 to BENCH_CORUN_MAX */
+	struct bench_corun corun[BENCH_CORUN_MAX];
 	_Atomic uint32_t stop;
 	struct bench_answer answer;
 	uint32_t windows; /* asked for by BENCH_WINDOWS */

@@ -17,6 +17,7 @@
 #include "gpushare/bench/copy.h"
 #include "gpushare/bench/kernel.h"
 #include "gpushare/bench/suite.h"
+#include "gpushare/bench/suite_corun.h"
 #include "gpushare/bench/suite_slices.h"
 
 #define POLL_MS 1000 /* how often a waiting program looks whether its tool is there */
@@ -29,6 +30,7 @@ struct worker {
 	struct bench_suite *suite; /* as loaded: number and size */
 	uint64_t number, size;
 	struct bench_slices *slices;
+	struct bench_coruns *coruns;
 };
 
 static int prepare(struct worker *w, struct gs_error *err)
@@ -242,6 +244,8 @@ static int execute(struct worker *w, struct gs_error *err)
 		return suite(w, err);
 	case BENCH_SLICES:
 		return bench_slices_order(&w->slices, &w->kernel, s, err);
+	case BENCH_CORUN:
+		return bench_coruns_order(&w->coruns, &w->kernel, s, err);
 	case BENCH_CLOCK:
 		return bench_kernel_clock(&w->kernel, &s->answer.clock, err);
 	case BENCH_WINDOWS:
@@ -281,6 +285,7 @@ int bench_worker(int argc, char **argv)
 		}
 		if (w.slot->order == BENCH_QUIT) {
 			bench_slices_unload(w.slices);
+			bench_coruns_unload(w.coruns);
 			return 0;
 		}
 		if (execute(&w, &err) < 0) {

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Progress, throughput and fairness of kernels that run at once; see corun_figures.h. */
+#include "gpushare/bench/corun_figures.h"
+
+const char *corun_way_name(enum corun_way way)
+{
+	static const char *const name[CORUN_WAYS] = { "slices", "left-over", "spart", "blocks" };
+
+	return name[way];
+}
+
+double corun_rate(const struct bench_corun *is)
+{
+	if (is->launches < 2 || is->last_ns <= is->first_ns)
+		return 0;
+	return (double)(is->launches - 1) * 1e9 / (double)(is->last_ns - is->first_ns);
+}
+
+struct corun_figures corun_figures(const double rate[2], const double alone[2])
+{
+	struct corun_figures f = { .antt = 0 };
+	double least, most;
+
+	for (int i = 0; i < 2; i++) {
+		f.progress[i] = alone[i] > 0 ? rate[i] / alone[i] : 0;
+		f.stp += f.progress[i];
+	}
+	least = f.progress[0] < f.progress[1] ? f.progress[0] : f.progress[1];
+	most = f.stp - least;
+	if (least > 0) {
+		f.antt = (1 / least + 1 / most) / 2;
+		f.fair = least / most;
+	}
+	return f;
+}
+
+uint32_t corun_border(uint32_t sms, uint32_t eighths)
+{
+	uint32_t border = (sms * eighths + 4) / 8;
+
+	if (border < 1)
+		border = 1;
+	return border < sms ? border : sms - 1;
+}
