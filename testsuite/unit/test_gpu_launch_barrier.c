@@ -211,6 +211,32 @@ static void nobody_stops_for_slow_launches(void **unused)
 	}
 }
 
+/* One kernel in a burst: the others are stopped until it is clear that no other one follows, so it
+ * must be longer than that is worth. */
+static void nobody_stops_for_a_brief_burst(void **unused)
+{
+	static const struct {
+		unsigned kernel_us, poll_us;
+		int is_open;
+	} burst_of[] = { { 100, 20, 1 }, { 150, 20, 1 },  { 250, 20, 0 },
+			 { 400, 20, 0 }, { 400, 100, 1 }, { 700, 100, 0 } };
+	struct client *low, *high;
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(burst_of) / sizeof(*burst_of); i++) {
+		begin_two(&low, &high);
+		gs_gpu_poll_every(gpu, burst_of[i].poll_us * US);
+		for (int n = 0; n < 40; n++) {
+			struct pace once = { burst_of[i].kernel_us, 1000, burst_of[i].poll_us };
+			unsigned closed = slow_launches(low, high, 1, &once);
+
+			if (n > 30)
+				assert_int_equal(closed == 0, burst_of[i].is_open);
+		}
+		all_leave(low, high);
+	}
+}
+
 static void equals_do_not_stop(void **unused)
 {
 	struct client *a, *b;
@@ -352,6 +378,7 @@ int main(void)
 		cmocka_unit_test(stops_for_so_long),
 		cmocka_unit_test(stops_for_launches_without_a_slot),
 		cmocka_unit_test(nobody_stops_for_slow_launches),
+		cmocka_unit_test(nobody_stops_for_a_brief_burst),
 		cmocka_unit_test(equals_do_not_stop),
 		cmocka_unit_test(three_priorities),
 		cmocka_unit_test(never_under_mps_nor_where_it_is_off),

@@ -137,9 +137,9 @@ struct gs_launches {
 	/* its burst of work: since when, 0: it is in none; when it was polled and computed, and
 	 * polled at all, for the last time; for how much of the time in between it computed */
 	uint64_t since, latest, seen_ns, gap_ns;
-	/* decaying sums over its bursts: how long they took, and for how long it computed in them
-	 */
-	uint64_t bursts_ns, computed_ns;
+	/* decaying sums over its bursts: how long they took, how long the pauses were that showed
+	 * their ends, and for how long it computed */
+	uint64_t bursts_ns, pauses_ns, computed_ns;
 	uint64_t stopped_since; /* since when it is stopped for another one; 0: it is not */
 };
 

@@ -16,10 +16,11 @@
 #define POLLS 3
 /* The shim says no later time (shim/context/launch_barrier.c). */
 #define UNTIL_MOST_NS (1 * GS_NS_PER_MS)
-/* Others stop for a client that computes at least this part of the time of its bursts. A program
- * that launches kernel by kernel from Python computes for little more than half of it; while others
- * stop for it, the GPU is idle for the rest. */
+/* Others stop for a client that computes at least this part of the time of its bursts, without and
+ * with the pause after each. A program that launches kernel by kernel from Python computes for
+ * little more than half of its bursts; while others stop for it, the GPU is idle for the rest. */
 #define DENSE_PERCENT 75
+#define WORTH_PERCENT 60
 /* The sums of gs_launches are halved beyond this, so that they follow what the program does. */
 #define SUMS_MOST_NS (50 * GS_NS_PER_MS)
 
@@ -65,8 +66,9 @@ static void add_up(struct gs_launches *l, uint64_t ns)
 	l->bursts_ns += ns;
 	l->computed_ns += l->gap_ns;
 	l->gap_ns = 0;
-	while (l->bursts_ns > SUMS_MOST_NS) {
+	while (l->bursts_ns + l->pauses_ns > SUMS_MOST_NS) {
 		l->bursts_ns /= 2;
+		l->pauses_ns /= 2;
 		l->computed_ns /= 2;
 	}
 }
@@ -112,7 +114,8 @@ static int is_active(struct gs_gpu_client *t, uint64_t now)
 		return 1;
 	if (l->since) { /* others have been stopped for that pause, too */
 		l->gap_ns = 0;
-		add_up(l, GS_LAUNCHES_PAUSE_NS + POLLS * POLL_NS);
+		l->pauses_ns += pause;
+		add_up(l, 0);
 	}
 	l->since = 0;
 	if (l->tell == GS_LAUNCH_TELL_NOT)
@@ -126,7 +129,8 @@ static int is_active(struct gs_gpu_client *t, uint64_t now)
 /* Does it keep the GPU busy in its bursts? Of a client that nothing is known of this is assumed. */
 static int is_dense(const struct gs_launches *l)
 {
-	return l->computed_ns * 100 >= l->bursts_ns * DENSE_PERCENT;
+	return l->computed_ns * 100 >= l->bursts_ns * DENSE_PERCENT &&
+	       l->computed_ns * 100 >= (l->bursts_ns + l->pauses_ns) * WORTH_PERCENT;
 }
 
 /* Finds the most urgent client for which others stop; NULL: there is none. Returns when its burst,
