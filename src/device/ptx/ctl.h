@@ -61,9 +61,9 @@ _Static_assert(offsetof(struct gs_ctl, sms) == 124, "GPU layout");
  * What a persistent variant does with it:
  *  entry   worker 0 stores 1 to slot.started (system scope).  A worker on a multiprocessor that is
  *          not among `sms` leaves without a claim.  So several kernels can divide the
- *          multiprocessors between them, though nobody can tell the GPU where to put a block; what
- *          is left is that of the workers that stay, or the launch ends as if evicted.  The proxy
- *          may be anywhere.
+ *          multiprocessors between them, though nobody can tell the GPU where to put a block. The
+ *          workers that stay run all block-tasks. If none stays, the launch ends with nothing
+ *          claimed, and `next` and `done` are what they were. The proxy may be anywhere.
  *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads slot.launch state, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =
  *          atom.exch(next, 2^62), so that every further claim fails.  If saved < total it

@@ -15,11 +15,13 @@
  *   64      binary logarithm of the workers, plus 2; 68: the workers
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
- *   96      1: the proxy makes claims fail, so they read no limit; 2: this one was the proxy, and
- * has told the slot 100      limit when the launch began, which those claims go by 104      the
- * last claim's first block-task (u64) Thread 0 fills the slot that is not in use, so it need not
- * wait until the slowest warp has read the other; a barrier stands between its writing and the
- * reading, and another one before it writes that slot again.
+ *   96      1: claims read no limit, since the proxy makes them fail, or since this worker is on a
+ *           multiprocessor of another kernel's; 2: this one was the proxy, and has told the slot
+ *  100      the limit that such claims go by: that when the launch began; 0 in the other case
+ *  104      the last claim's first block-task (u64)
+ * Thread 0 fills the slot that is not in use, so it need not wait until the slowest warp has read
+ * the other; a barrier stands between its writing and the reading, and another one before it
+ * writes that slot again.
  */
 #define _GNU_SOURCE
 #include "device/ptx/variant.h"

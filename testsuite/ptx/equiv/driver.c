@@ -23,6 +23,7 @@ void driver_open(struct driver *d, const char *path)
 	} calls[] = {
 		{ "cuInit", &d->init },
 		{ "cuDeviceGet", &d->device_get },
+		{ "cuDeviceGetAttribute", &d->device_attribute },
 		{ "cuDevicePrimaryCtxRetain", &d->ctx_retain },
 		{ "cuCtxSetCurrent", &d->ctx_set },
 		{ "cuCtxSynchronize", &d->ctx_sync },
@@ -53,7 +54,7 @@ void driver_open(struct driver *d, const char *path)
 		{ "cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->occupancy },
 	};
 	void *lib, *ctx;
-	int device;
+	int device, sms;
 
 	/* a first launch beside a held stream must not load anything */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
@@ -71,6 +72,8 @@ void driver_open(struct driver *d, const char *path)
 	}
 	DO(d->init(0));
 	DO(d->device_get(&device, 0));
+	DO(d->device_attribute(&sms, 16 /* multiprocessors */, device));
+	d->sms = (unsigned)sms;
 	DO(d->ctx_retain(&ctx, device));
 	DO(d->ctx_set(ctx));
 }

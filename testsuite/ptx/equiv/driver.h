@@ -10,6 +10,7 @@
 struct driver {
 	int (*init)(unsigned);
 	int (*device_get)(int *, int);
+	int (*device_attribute)(int *, int, int);
 	int (*ctx_retain)(void **, int);
 	int (*ctx_set)(void *);
 	int (*ctx_sync)(void);
@@ -39,6 +40,7 @@ struct driver {
 	int (*copy_2d)(const void *);
 	int (*copy_2d_async)(const void *, void *);
 	int (*occupancy)(int *, void *, int, size_t);
+	unsigned sms; /* the device's multiprocessors */
 };
 
 /* Load `path`, start the device, make a context current; exits with a message if it cannot. */

@@ -111,6 +111,7 @@ static unsigned run_probed(struct subject *s, const struct transform *f, unsigne
  */
 static unsigned run_plain(struct subject *s, const struct transform *f, unsigned *ways)
 {
+	const unsigned sms = s->rig->drv.sms;
 	unsigned evictions = subject_run(s, f->transform, f->run,
 					 (struct way) { .workers = 5, .chunk = 7, .chunk_max = 7 });
 
@@ -126,9 +127,11 @@ static unsigned run_plain(struct subject *s, const struct transform *f, unsigned
 		evictions += subject_run(s, f->transform, f->run, w);
 		++*ways;
 	}
-	for (unsigned i = 0; i < 3; i++) { /* by the proxy; the last time on one multiprocessor */
-		const struct way w = { .workers = i == 2 ? 9 : 2 + (i + seed) % 4,
-				       .sms = i == 2 ? gs_ctl_sms(0, 1) : 0,
+	/* By the proxy; the last time on the first half of the multiprocessors, with so many
+	 * workers that some come to be there. */
+	for (unsigned i = 0; i < 3; i++) {
+		const struct way w = { .workers = i == 2 ? 4 * sms + 1 : 2 + (i + seed) % 4,
+				       .sms = i == 2 ? gs_ctl_sms(0, (sms + 1) / 2) : 0,
 				       .chunk = 1 + i,
 				       .chunk_max = 8,
 				       .chunk_ns = 2000,
