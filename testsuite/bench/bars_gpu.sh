@@ -41,7 +41,7 @@ pair|20|3|4|pair.csv|verb pair
 mps-pair|21|3|4|mps-pair.csv|verb pair -i none,mps
 eviction|25|3|4|eviction.csv|verb eviction --count 250
 launch|15|3|4|launch.csv|verb launch
-overhead|34|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
+overhead|45|3|4|overhead.csv|verb overhead --kernels "$src/testsuite/ptx/kernels"
 daemon|14|3|4|daemon.csv|verb daemon
 torch|165|3|4|torch.csv|"$bench/torch_gpu.sh" "$build" "$into/torch.csv" "$driver"
 programs|118|3|4|programs.csv|programs

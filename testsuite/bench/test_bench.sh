@@ -92,6 +92,8 @@ check "slices: no such folder" refused "/nonexistent/shoc.ptx: cannot open" benc
 check "corun" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add --length 2 --span 20
 check "corun's figures" columns corun '[(x["way"], x["first_sms"], x["second_sms"]) for x in rows if x["way"] != "blocks"][:2] == [("slices", 2, 2), ("left-over", 2, 2)] and 0 < r["first_progress"] and 0 < r["second_progress"] and abs(r["first_progress"] + r["second_progress"] - r["stp"]) < 0.001 and 0 < r["fairness"] <= 1 and 0 < r["antt"]'
 check "each has multiprocessors of its own" columns corun '[(x["first_sms"], x["second_sms"]) for x in rows if x["way"] == "spart"] == [(1, 1)] and (r["way"] != "spart" or r["first_workers"] >= 1)'
+check "no launch is counted that did nothing" columns corun 'r["stp"] < 2.5'
+check "corun: a kernel that does not exist" refused "is no kernel" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add,nosuch
 check "corun: a kernel alone" refused "two kernels at least, not 1" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm
 corun_span() { bench corun --length 10 --span 20 2>"$TMP/err"; [ $? = 2 ] && grep "a span of less than four lengths" "$TMP/err"; }
 check "corun: a short span" corun_span

@@ -14,10 +14,16 @@
 
 static void a_rate_is_between_the_first_and_the_last_end(void **unused)
 {
-	struct bench_corun is = { .launches = 11, .first_ns = 500000000, .last_ns = 1500000000 };
+	struct bench_corun is = {
+		.launches = 11, .begun = 13, .first_ns = 500000000, .last_ns = 1500000000
+	};
 
 	(void)unused;
 	assert_float_equal(corun_rate(&is), 10, NEAR);
+	is.empty = 13; /* none did anything */
+	assert_float_equal(corun_rate(&is), 0, NEAR);
+	is.begun = 52;
+	assert_float_equal(corun_rate(&is), 7.5, NEAR);
 	is.launches = 1;
 	assert_float_equal(corun_rate(&is), 0, NEAR);
 	is = (struct bench_corun) { .launches = 2, .first_ns = 7, .last_ns = 7 };

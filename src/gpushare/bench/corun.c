@@ -77,22 +77,17 @@ static struct bench_corun of_workers(const struct corun_kernel *k, uint32_t work
 
 /* ---- a kernel alone ----------------------------------------------------------------- */
 
-struct sizer {
-	struct corun *c;
-	const struct corun_kernel *is;
-};
-
 static double size_batch(void *of, size_t i, uint64_t q, uint32_t launches, struct gs_error *err)
 {
-	struct sizer *z = of;
-	struct bench_slot *s = &z->c->workers.page->slot[0];
+	struct corun *c = of;
+	struct bench_slot *s = &c->workers.page->slot[0];
 
-	snprintf(s->work.folder, sizeof(s->work.folder), "%s", z->c->folder);
+	snprintf(s->work.folder, sizeof(s->work.folder), "%s", c->folder);
 	s->work.call = (uint32_t)i;
 	s->work.tasks = q;
 	s->work.launches = launches;
-	bench_workers_order(&z->c->workers, 0, BENCH_SUITE);
-	if (bench_workers_wait(&z->c->workers, 0, RUN_S, err) < 0)
+	bench_workers_order(&c->workers, 0, BENCH_SUITE);
+	if (bench_workers_wait(&c->workers, 0, RUN_S, err) < 0)
 		return 0;
 	return (double)(s->sample[0].finish_ns - s->sample[0].launch_ns) / launches;
 }
@@ -111,9 +106,8 @@ static int alone(struct corun *c, struct bench_corun is, double *rate, struct gs
 static int measure_alone(struct corun *c, struct corun_kernel *k, struct gs_error *err)
 {
 	const struct bench_answer *answer = &c->workers.page->slot[0].answer;
-	struct sizer z = { c, k };
 	const struct bench_suite_growth growth = { c->length_ns, answer->memory / MEMORY_PART,
-						   size_batch, &z };
+						   size_batch, c };
 	struct bench_corun is;
 	double ns;
 
@@ -161,7 +155,7 @@ static int add_row(struct corun *c, const struct corun_pair *pair, enum corun_wa
 	for (int i = 0; i < 2; i++) {
 		r->sms[i] = of[i].sms ? (of[i].sms >> 16) - (of[i].sms & 0xffff) : c->sms;
 		r->workers[i] = of[i].workers;
-		r->again += of[i].again;
+		r->empty += of[i].empty;
 	}
 	r->is = corun_figures(rate, alone);
 	return 0;
@@ -247,6 +241,8 @@ static int is_wanted(const struct corun *c, size_t number)
 
 static int choose(struct corun *c, struct gs_error *err)
 {
+	if (c->only && bench_check_list("kernel", c->only, bench_suite_kernel, err) < 0)
+		return -1;
 	for (size_t i = 0; bench_suite_kernel(i); i++) {
 		if (!is_wanted(c, i))
 			continue;

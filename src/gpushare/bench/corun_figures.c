@@ -11,9 +11,12 @@ const char *corun_way_name(enum corun_way way)
 
 double corun_rate(const struct bench_corun *is)
 {
+	double did;
+
 	if (is->launches < 2 || is->last_ns <= is->first_ns)
 		return 0;
-	return (double)(is->launches - 1) * 1e9 / (double)(is->last_ns - is->first_ns);
+	did = 1 - (double)is->empty / (double)is->begun;
+	return did * (double)(is->launches - 1) * 1e9 / (double)(is->last_ns - is->first_ns);
 }
 
 struct corun_figures corun_figures(const double rate[2], const double alone[2])

@@ -29,7 +29,8 @@ struct corun_figures {
 };
 struct corun_figures corun_figures(const double rate[2], const double alone[2]);
 
-/* Launches per second, of a kernel that was launched again and again; 0: fewer than two ended. */
+/* Launches per second that did something, of a kernel that was launched again and again; 0: fewer
+ * than two ended. */
 double corun_rate(const struct bench_corun *is);
 
 /* Of `sms` multiprocessors the first kernel gets the first `eighths` eighths, but each has at least

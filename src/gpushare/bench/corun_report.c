@@ -6,12 +6,13 @@
 #include "device/ptx/kind.h"
 #include "gpushare/bench/corun_verb.h"
 
-/* A kernel that keeps this part of its rate on half of the multiprocessors waits for memory. */
+/* A kernel that keeps this part of its rate on half of the multiprocessors waits for memory, or
+ * does not fill the GPU. */
 #define MEMORY_BOUND 0.75
 
 static int is_memory_bound(const struct corun_kernel *k)
 {
-	return k->half >= MEMORY_BOUND * k->alone;
+	return k->half >= MEMORY_BOUND * k->workers;
 }
 
 static void print_kernels_to(FILE *out, const struct corun *c, const char *prefix)
@@ -27,7 +28,7 @@ static void print_kernels_to(FILE *out, const struct corun *c, const char *prefi
 				ptx_reason_words((enum ptx_reason)k->refused));
 		else
 			fprintf(out, "%9.3f %7.3f %5u %9u %7u %7u %s\n", k->workers / k->alone,
-				k->half / k->alone, k->fits, k->registers, k->shared, k->threads,
+				k->half / k->workers, k->fits, k->registers, k->shared, k->threads,
 				is_memory_bound(k) ? "M" : "C");
 	}
 }
@@ -47,7 +48,7 @@ void corun_print_kernels(const struct corun *c)
 	bench_output_head(c->csv, &c->common, is->device, is->driver);
 	print_kernels_to(c->csv, c, "# ");
 	fprintf(c->csv, "first,second,class,way,first_sms,second_sms,first_workers,second_workers,"
-			"first_progress,second_progress,stp,antt,fairness,again\n");
+			"first_progress,second_progress,stp,antt,fairness,empty\n");
 }
 
 /* "C+M": the classes in the order of the alphabet; "": one has no variant. */
@@ -70,7 +71,7 @@ static void print_row(FILE *csv, const struct corun_row *r)
 	fprintf(csv, "%s,%s,%s,%s,%u,%u,%u,%u,%.4f,%.4f,%.4f,%.4f,%.4f,%llu\n", r->pair.of[0]->name,
 		r->pair.of[1]->name, class_of(&r->pair), corun_way_name(r->way), r->sms[0],
 		r->sms[1], r->workers[0], r->workers[1], r->is.progress[0], r->is.progress[1],
-		r->is.stp, r->is.antt, r->is.fair, (unsigned long long)r->again);
+		r->is.stp, r->is.antt, r->is.fair, (unsigned long long)r->empty);
 }
 
 /* Of a pair's rows: one of each way, of spart the best one and that of halves; NULL: not measured.
@@ -128,7 +129,7 @@ void corun_print_pair(const struct corun *c, size_t first)
 struct sums {
 	size_t pairs;
 	double stp[CORUN_WAYS], antt[CORUN_WAYS], fair[CORUN_WAYS], halves;
-	size_t of[CORUN_WAYS];
+	size_t of[CORUN_WAYS], with_antt[CORUN_WAYS];
 };
 
 static void add(struct sums *s, const struct chosen *is)
@@ -143,11 +144,12 @@ static void add(struct sums *s, const struct chosen *is)
 		s->of[way]++;
 		s->stp[way] += r->is.stp;
 		s->antt[way] += r->is.antt;
+		s->with_antt[way] += r->is.antt > 0;
 		s->fair[way] += r->is.fair;
 	}
 }
 
-/* All pairs of a class; NULL: all that have every way. */
+/* The pairs of a class whose kernels both have variants; NULL: of all classes. */
 static struct sums sum_up(const struct corun *c, const char *class)
 {
 	struct sums s = { .pairs = 0 };
@@ -166,6 +168,24 @@ static struct sums sum_up(const struct corun *c, const char *class)
 	return s;
 }
 
+/* ANTT is the mean of the pairs in which both kernels had progress. */
+static void print_mean(FILE *out, const struct sums *s, enum corun_way way)
+{
+	size_t n = s->of[way], antt = s->with_antt[way];
+
+	if (!n)
+		return;
+	fprintf(out, "%s %s", way ? ";" : "",
+		way == CORUN_SPART ? "best spart" : corun_way_name(way));
+	if (n != s->pairs)
+		fprintf(out, " (%zu pairs)", n);
+	fprintf(out, " STP %.3f, ANTT %.3f", s->stp[way] / (double)n,
+		antt ? s->antt[way] / (double)antt : 0);
+	if (antt != n)
+		fprintf(out, " (of %zu)", antt);
+	fprintf(out, ", fairness %.3f", s->fair[way] / (double)n);
+}
+
 static void print_means_to(FILE *out, const struct corun *c, const char *prefix)
 {
 	static const char *const class[] = { NULL, "C+C", "C+M", "M+M" };
@@ -177,18 +197,11 @@ static void print_means_to(FILE *out, const struct corun *c, const char *prefix)
 			continue;
 		fprintf(out, "%s%s, %zu pairs:", prefix, class[i] ? class[i] : "all", s.pairs);
 		for (int way = 0; way < CORUN_WAYS; way++)
-			if (s.of[way])
-				fprintf(out, "%s %s STP %.3f, ANTT %.3f, fairness %.3f",
-					way ? ";" : "",
-					way == CORUN_SPART ? "best spart" :
-							     corun_way_name((enum corun_way)way),
-					s.stp[way] / (double)s.of[way],
-					s.antt[way] / (double)s.of[way],
-					s.fair[way] / (double)s.of[way]);
+			print_mean(out, &s, (enum corun_way)way);
 		fprintf(out, "; halves STP %.3f\n", s.halves / (double)s.pairs);
 	}
 	if (c->left_out)
-		fprintf(out, "%s%zu pairs were left out to end within %u s (--limit)\n", prefix,
+		fprintf(out, "%s%zu pairs were left out, as %u s were over (--limit)\n", prefix,
 			c->left_out, c->limit_s);
 }
 

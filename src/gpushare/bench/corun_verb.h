@@ -31,7 +31,7 @@ struct corun_row {
 	enum corun_way way;
 	uint32_t sms[2];     /* the multiprocessors that each may use */
 	uint32_t workers[2]; /* on each of them; 0: as written */
-	uint64_t again;      /* launches of workers that ended with block-tasks left */
+	uint64_t empty;      /* launches of which no worker was where it might stay */
 	struct corun_figures is;
 };
 

@@ -96,9 +96,10 @@ struct bench_corun {
 	uint32_t registers; /* of a worker, all threads */
 	uint32_t shared;    /* bytes */
 	uint32_t threads;
-	uint64_t launches; /* that ended within span_ns, and when the first and the last one did */
+	uint64_t launches; /* that ended within the span, and when the first and the last one did */
 	uint64_t first_ns, last_ns;
-	uint64_t again; /* launches that ended with block-tasks left */
+	uint64_t begun; /* launches, also those that ended later */
+	uint64_t empty; /* of them those that ended at once, as no worker was where it might stay */
 };
 
 /* One launch, ns of gs_clock_ns(). */

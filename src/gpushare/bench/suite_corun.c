@@ -16,27 +16,37 @@
 /* Claims of about so much time, as under gpushare beside others. */
 #define CHUNK_NS 20000
 #define CHUNK_MAX 4096
-/* A kernel none of whose workers finds one of its multiprocessors so often in a row never will. */
-#define IDLE_MAX 1000
+/* Launches of a kernel that are queued, so that the GPU need not wait for the host in between. */
+#define DEPTH 2
+/* Two launches of each kernel end in a span; after so many spans it is over all the same. */
+#define SPANS_MAX 20
+/* In such units the GPU gives registers to a thread of a warp, and shared memory to a block (CUDA
+ * C++ Programming Guide, "Technical Specifications"). */
+#define REGISTER_UNIT 8
+#define WARP_THREADS 32
+#define SHARED_UNIT 128
+/* CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK */
+#define RESERVED_SHARED_PER_BLOCK ((CUdevice_attribute)111)
 /* So many kernels stay loaded. */
 #define KEPT 16
 
 /* One of the kernels. */
 struct corun {
 	const struct bench_driver *cu;
+	CUdevice device;
 	struct bench_suite *suite; /* NULL: nothing is loaded here */
 	uint32_t number;
 	uint64_t size;
 	CUstream stream;
 	CUfunction variant; /* NULL: it has none */
 	CUdeviceptr ctl;
-	uint64_t *left; /* page-locked: where the control block's `next` is copied to */
+	CUevent end[DEPTH]; /* behind every launch, in turns */
 	uint32_t refused, fits, registers, shared;
 
 	/* Of this order. */
 	uint64_t order; /* the last one that it was in */
-	uint32_t workers, idle;
-	int is_out; /* launched, and its end was not seen */
+	uint32_t workers;
+	uint64_t begun, ended; /* launches, and those whose ends were seen */
 };
 
 struct bench_coruns {
@@ -57,8 +67,9 @@ static void unload(struct corun *c)
 		c->cu->cuStreamDestroy(c->stream);
 	if (c->ctl)
 		c->cu->cuMemFree(c->ctl);
-	if (c->left)
-		c->cu->cuMemFreeHost(c->left);
+	for (int i = 0; i < DEPTH; i++)
+		if (c->end[i])
+			c->cu->cuEventDestroy(c->end[i]);
 	*c = (struct corun) { 0 };
 }
 
@@ -80,6 +91,22 @@ static int attribute(const struct corun *c, CUfunction_attribute what, uint32_t 
 	return 0;
 }
 
+static uint32_t round_up(uint32_t n, uint32_t unit)
+{
+	return (n + unit - 1) / unit * unit;
+}
+
+/* What the driver adds to each block's shared memory; older ones add nothing. */
+static uint32_t reserved_shared(const struct corun *c)
+{
+	int bytes = 0;
+
+	if (c->cu->cuDeviceGetAttribute(&bytes, RESERVED_SHARED_PER_BLOCK, c->device) !=
+	    CUDA_SUCCESS)
+		return 0;
+	return (uint32_t)bytes;
+}
+
 /* The variant, and what a worker takes. */
 static int find_variant(struct corun *c, const char *name, struct gs_error *err)
 {
@@ -93,8 +120,9 @@ static int find_variant(struct corun *c, const char *name, struct gs_error *err)
 	    attribute(c, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, &c->shared, err) < 0)
 		return -1;
 	c->fits = (uint32_t)fits;
-	c->registers *= e->bx * e->by;
-	c->shared += e->shared;
+	c->registers =
+		round_up(c->registers, REGISTER_UNIT) * round_up(e->bx * e->by, WARP_THREADS);
+	c->shared = round_up(c->shared + e->shared, SHARED_UNIT) + reserved_shared(c);
 	return fits ? 0 : gs_fail(err, "the device has no room for a block of %s", name);
 }
 
@@ -131,7 +159,10 @@ static int load(struct corun *c, const char *folder, struct gs_error *err)
 	    BENCH_CU(c->cu, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING) < 0 ||
 	    BENCH_CU(c->cu, err, cuMemAlloc, &c->ctl, sizeof(struct gs_ctl)) < 0)
 		return -1;
-	return BENCH_CU(c->cu, err, cuMemHostAlloc, (void **)&c->left, sizeof(*c->left), 0);
+	for (int i = 0; i < DEPTH; i++)
+		if (BENCH_CU(c->cu, err, cuEventCreate, &c->end[i], CU_EVENT_DISABLE_TIMING) < 0)
+			return -1;
+	return 0;
 }
 
 /* The kernel if it is loaded and not in this order yet, else the place for it. */
@@ -165,6 +196,7 @@ static struct corun *have(struct bench_coruns *all, const struct bench_kernel *k
 	if (!c->suite || c->number != wanted->call || c->size != wanted->size) {
 		unload(c);
 		c->cu = kernel->cu;
+		c->device = kernel->device;
 		c->number = wanted->call;
 		c->size = wanted->size;
 		if (load(c, folder, err) < 0) {
@@ -203,78 +235,94 @@ static int launch(struct corun *c, struct gs_error *err)
 	const struct bench_suite_entry *e = &c->suite->entry;
 	void *param[BENCH_SUITE_ARGS_MAX + 1];
 
-	c->is_out = 1;
-	if (!c->workers)
-		return bench_suite_launch(c->suite, c->stream, err);
-	memcpy(param, c->suite->param, c->suite->params * sizeof(*param));
-	param[c->suite->params] = &c->ctl;
-	if (BENCH_CU(c->cu, err, cuLaunchKernel, c->variant, c->workers, 1, 1, e->bx, e->by, 1,
-		     e->shared, c->stream, param, NULL) < 0)
-		return -1;
-	return BENCH_CU(c->cu, err, cuMemcpyDtoHAsync, c->left,
-			c->ctl + offsetof(struct gs_ctl, next), sizeof(*c->left), c->stream);
-}
-
-/* Its launch has ended. */
-static int note_end(struct corun *c, struct bench_corun *to, uint64_t now, struct gs_error *err)
-{
-	c->is_out = 0;
-	if (c->workers && *c->left) { /* rearm makes it 0 */
-		to->again++;
-		return ++c->idle < IDLE_MAX ? 0 :
-					      gs_fail(err, "%s finds none of its multiprocessors",
-						      bench_suite_kernel(c->number));
+	if (!c->workers) {
+		if (bench_suite_launch(c->suite, c->stream, err) < 0)
+			return -1;
+	} else {
+		memcpy(param, c->suite->param, c->suite->params * sizeof(*param));
+		param[c->suite->params] = &c->ctl;
+		if (BENCH_CU(c->cu, err, cuLaunchKernel, c->variant, c->workers, 1, 1, e->bx, e->by,
+			     1, e->shared, c->stream, param, NULL) < 0)
+			return -1;
 	}
-	c->idle = 0;
-	if (!to->launches++)
-		to->first_ns = now;
-	to->last_ns = now;
-	return 0;
+	return BENCH_CU(c->cu, err, cuEventRecord, c->end[c->begun++ % DEPTH], c->stream);
 }
 
-/* Launches it again if its launch has ended. Returns 1 while something is under way. */
-static int go_on(struct corun *c, struct bench_corun *to, uint64_t until_ns, struct gs_error *err)
+/* Has its oldest launch ended? Then another one follows it, unless the span is over. Returns 1
+ * while any is under way. */
+static int go_on(struct corun *c, struct bench_corun *to, int is_over, struct gs_error *err)
 {
 	CUresult rc;
 	uint64_t now;
 
-	if (!c->is_out)
+	if (c->ended == c->begun)
 		return 0;
-	rc = c->cu->cuStreamQuery(c->stream);
+	rc = c->cu->cuEventQuery(c->end[c->ended % DEPTH]);
 	if (rc == CUDA_ERROR_NOT_READY)
 		return 1;
 	if (rc != CUDA_SUCCESS)
-		return bench_driver_check(c->cu, rc, "cuStreamQuery", err);
+		return bench_driver_check(c->cu, rc, "cuEventQuery", err);
 	now = gs_clock_ns();
-	if (now > until_ns) {
-		c->is_out = 0;
+	c->ended++;
+	if (is_over)
+		return 1;
+	if (!to->launches++)
+		to->first_ns = now;
+	to->last_ns = now;
+	return launch(c, err) < 0 ? -1 : 1;
+}
+
+/* How many of its launches have done nothing. The control block counts the others. */
+static int count_empty(struct corun *c, struct bench_corun *to, struct gs_error *err)
+{
+	uint32_t done = 0;
+
+	to->begun = c->begun;
+	to->empty = 0;
+	if (!c->workers)
 		return 0;
-	}
-	if (note_end(c, to, now, err) < 0 || launch(c, err) < 0)
+	if (BENCH_CU(c->cu, err, cuMemcpyDtoH, &done, c->ctl + offsetof(struct gs_ctl, done),
+		     sizeof(done)) < 0)
 		return -1;
-	return 1;
+	to->empty = c->begun - done;
+	return 0;
+}
+
+static int is_over(const struct bench_slot *slot, uint64_t since_ns)
+{
+	uint64_t spent = gs_clock_ns() - since_ns;
+
+	if (atomic_load(&slot->stop) || spent > SPANS_MAX * slot->span_ns)
+		return 1;
+	for (uint32_t i = 0; i < slot->coruns; i++)
+		if (slot->corun[i].launches < 2)
+			return 0;
+	return spent > slot->span_ns;
 }
 
 static int launch_all(struct bench_coruns *all, struct bench_slot *slot, struct gs_error *err)
 {
-	uint64_t until_ns = gs_clock_ns() + slot->span_ns;
-	int out = 1;
+	uint64_t since_ns = gs_clock_ns();
+	int under_way = 1, over = 0;
 
-	for (uint32_t i = 0; i < slot->coruns; i++)
-		if (launch(all->of[i], err) < 0)
-			return -1;
-	while (out) {
-		out = 0;
+	for (uint32_t n = 0; n < DEPTH; n++)
+		for (uint32_t i = 0; i < slot->coruns; i++)
+			if (launch(all->of[i], err) < 0)
+				return -1;
+	while (under_way) {
+		under_way = 0;
+		over = over || is_over(slot, since_ns);
 		for (uint32_t i = 0; i < slot->coruns; i++) {
-			int rc = go_on(all->of[i], &slot->corun[i], until_ns, err);
+			int rc = go_on(all->of[i], &slot->corun[i], over, err);
 
 			if (rc < 0)
 				return -1;
-			out |= rc;
+			under_way |= rc;
 		}
-		if (atomic_load(&slot->stop))
-			until_ns = 0;
 	}
+	for (uint32_t i = 0; i < slot->coruns; i++)
+		if (count_empty(all->of[i], &slot->corun[i], err) < 0)
+			return -1;
 	return 0;
 }
 
@@ -291,8 +339,8 @@ static int prepare(struct bench_coruns *all, const struct bench_kernel *kernel,
 	is->registers = c->registers;
 	is->shared = c->shared;
 	is->threads = c->suite->entry.bx * c->suite->entry.by;
-	is->launches = is->again = is->first_ns = is->last_ns = 0;
-	c->idle = 0;
+	is->launches = is->begun = is->empty = is->first_ns = is->last_ns = 0;
+	c->begun = c->ended = 0;
 	if (!is->workers) {
 		c->workers = 0;
 		return 0;
