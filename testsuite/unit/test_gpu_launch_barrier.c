@@ -156,6 +156,7 @@ static void stops_for_launches_without_a_slot(void **unused)
 
 struct pace {
 	unsigned kernel_us, every_us, poll_us;
+	unsigned beside_us; /* of a kernel while `low` computes, too; 0: kernel_us */
 };
 
 /* So many kernels without a slot at that pace; the arbiter polls so often. Returns how many of its
@@ -167,7 +168,10 @@ static unsigned slow_launches(const struct client *low, struct client *high, uns
 
 	for (unsigned us = 0; us < n * pace->every_us; us++, now += US) {
 		if (us % pace->every_us == 0) {
-			gs_page_store(high->page->priorities.until_ns, now + pace->kernel_us * US);
+			unsigned us_each =
+				is_open(low) && pace->beside_us ? pace->beside_us : pace->kernel_us;
+
+			gs_page_store(high->page->priorities.until_ns, now + us_each * US);
 			if (gs_page_load(high->page->priorities.tell) == GS_LAUNCH_TELL_NEXT) {
 				gs_page_store(high->page->priorities.tell, GS_LAUNCH_TELL_SEEN);
 				gs_gpu_doorbell(high->gpu_client);
@@ -185,13 +189,17 @@ static unsigned slow_launches(const struct client *low, struct client *high, uns
 	return closed;
 }
 
-/* A program that launches kernel by kernel leaves the GPU idle in between: nobody stops for it,
- * until it has come to launch more at a time. */
+/* A program that launches kernel by kernel leaves the GPU idle in between, although its kernels
+ * seem to follow each other closely where others slow them down: nobody stops for it but in one of
+ * sixteen bursts, until it has come to launch more at a time. */
 static void nobody_stops_for_slow_launches(void **unused)
 {
-	static const struct pace pace[] = { { 20, 45, 20 },  { 20, 45, 100 }, { 30, 45, 20 },
-					    { 30, 45, 100 }, { 20, 400, 20 }, { 100, 500, 100 } };
+	static const struct pace pace[] = { { 20, 45, 20, 0 },  { 20, 45, 100, 0 },
+					    { 30, 45, 20, 0 },  { 30, 45, 100, 0 },
+					    { 20, 400, 20, 0 }, { 100, 500, 100, 0 },
+					    { 20, 45, 20, 44 }, { 20, 45, 100, 44 } };
 	struct client *low, *high;
+	unsigned closed;
 
 	(void)unused;
 	for (size_t p = 0; p < sizeof(pace) / sizeof(*pace); p++) {
@@ -199,10 +207,13 @@ static void nobody_stops_for_slow_launches(void **unused)
 		gs_gpu_poll_every(gpu, pace[p].poll_us * US);
 		for (int i = 0; i < 30; i++)
 			slow_launches(low, high, 60, &pace[p]);
-		assert_int_equal(slow_launches(low, high, 60, &pace[p]), 0);
-		for (int i = 0; i < 100; i++) {
+		closed = 0;
+		for (int i = 0; i < 32; i++)
+			closed += slow_launches(low, high, 60, &pace[p]);
+		assert_in_range(closed, 1, 32 * 60 * pace[p].every_us / pace[p].poll_us / 12);
+		for (int i = 0; i < 200; i++) {
 			burst(high, MS);
-			if (i > 90)
+			if (i > 190)
 				assert_int_equal(is_open(low), 0);
 			grant(10 * MS);
 			grant(MS);
@@ -224,15 +235,19 @@ static void nobody_stops_for_a_brief_burst(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(burst_of) / sizeof(*burst_of); i++) {
+		unsigned stopped = 0;
+
 		begin_two(&low, &high);
 		gs_gpu_poll_every(gpu, burst_of[i].poll_us * US);
 		for (int n = 0; n < 40; n++) {
-			struct pace once = { burst_of[i].kernel_us, 1000, burst_of[i].poll_us };
+			struct pace once = { burst_of[i].kernel_us, 1000, burst_of[i].poll_us, 0 };
 			unsigned closed = slow_launches(low, high, 1, &once);
 
-			if (n > 30)
-				assert_int_equal(closed == 0, burst_of[i].is_open);
+			if (n > 30) /* there is a trial in between */
+				stopped += closed > 0;
 		}
+		assert_int_equal(stopped < 2, burst_of[i].is_open);
+		assert_true(stopped < 2 || stopped == 9);
 		all_leave(low, high);
 	}
 }

@@ -134,11 +134,13 @@ struct gs_bad {
 struct gs_launches {
 	uint8_t tell;     /* enum gs_launch_tell: what its page was told */
 	uint8_t computed; /* it did at the latest poll */
+	uint8_t bursts;   /* how many it has begun, from 0 again after 255 */
+	uint8_t is_alone; /* since the latest poll others have been stopped for it */
 	/* its burst of work: since when, 0: it is in none; when it was polled and computed, and
 	 * polled at all, for the last time; for how much of the time in between it computed */
 	uint64_t since, latest, seen_ns, gap_ns;
-	/* decaying sums over its bursts: how long they took, how long the pauses were that showed
-	 * their ends, and for how long it computed */
+	/* decaying sums over its bursts while others were stopped: how long they took, how long
+	 * the pauses were that showed their ends, and for how long it computed */
 	uint64_t bursts_ns, pauses_ns, computed_ns;
 	uint64_t stopped_since; /* since when it is stopped for another one; 0: it is not */
 };

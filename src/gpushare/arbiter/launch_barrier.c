@@ -21,8 +21,12 @@
  * little more than half of its bursts; while others stop for it, the GPU is idle for the rest. */
 #define DENSE_PERCENT 75
 #define WORTH_PERCENT 60
+/* While others compute beside it, any client seems to compute for most of its bursts, because they
+ * slow it down. So what counts are bursts for which others are stopped, and for each client they
+ * are in one of so many: it may have come to launch in another way. */
+#define TRIAL_BURSTS 16
 /* The sums of gs_launches are halved beyond this, so that they follow what the program does. */
-#define SUMS_MOST_NS (50 * GS_NS_PER_MS)
+#define SUMS_MOST_NS (10 * GS_NS_PER_MS)
 
 /* The client should ring at its next launch, or need not. It takes the word from NEXT to SEEN
  * itself when it has rung. */
@@ -77,6 +81,8 @@ static void add_up(struct gs_launches *l, uint64_t ns)
  * at each of them. */
 static void add_poll(struct gs_launches *l, int is, uint64_t now)
 {
+	if (!l->is_alone)
+		return;
 	l->gap_ns += (now - l->seen_ns) / 2 * (uint64_t)(l->computed + is);
 	if (is)
 		add_up(l, now - l->latest);
@@ -90,6 +96,8 @@ static int goes_on(struct gs_gpu_client *t, uint64_t now)
 	if (!l->since) {
 		l->since = now;
 		l->gap_ns = 0;
+		l->is_alone = 0;
+		l->bursts++;
 	}
 	l->latest = l->seen_ns = now;
 	l->computed = 1;
@@ -112,7 +120,7 @@ static int is_active(struct gs_gpu_client *t, uint64_t now)
 	l->seen_ns = now;
 	if (l->since && now - l->latest < pause)
 		return 1;
-	if (l->since) { /* others have been stopped for that pause, too */
+	if (l->since && l->is_alone) { /* others have been stopped for that pause, too */
 		l->gap_ns = 0;
 		l->pauses_ns += pause;
 		add_up(l, 0);
@@ -133,6 +141,11 @@ static int is_dense(const struct gs_launches *l)
 	       l->computed_ns * 100 >= (l->bursts_ns + l->pauses_ns) * WORTH_PERCENT;
 }
 
+static int others_should_stop(const struct gs_launches *l)
+{
+	return is_dense(l) || l->bursts % TRIAL_BURSTS == 0;
+}
+
 /* Finds the most urgent client for which others stop; NULL: there is none. Returns when its burst,
  * or another one's, must be polled again; UINT64_MAX: there is no burst. */
 static uint64_t find_urgent(struct gs_gpu *gpu, struct gs_gpu_client **urgent, uint64_t now)
@@ -151,9 +164,13 @@ static uint64_t find_urgent(struct gs_gpu *gpu, struct gs_gpu_client **urgent, u
 		poll_ns = gs_polling_poll(gpu, poll_ns);
 		if (now + poll_ns < next)
 			next = now + poll_ns;
-		if (is_dense(&t->launches) && (!*urgent || gs_gpu_client_compare(t, *urgent) > 0))
+		if (others_should_stop(&t->launches) &&
+		    (!*urgent || gs_gpu_client_compare(t, *urgent) > 0))
 			*urgent = t;
 	}
+	LIST_FOREACH (t, &gpu->clients, link)
+		t->launches.is_alone =
+			t == *urgent && now - t->launches.since < GS_LAUNCHES_CLOSED_MOST_NS;
 	return next;
 }
 
