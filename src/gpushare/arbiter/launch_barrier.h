@@ -11,8 +11,9 @@
  * launches, and opens it when that client has computed nothing for a moment: then its burst of work
  * is over.
  *
- * Nobody stops for a client that launches so slowly that the GPU would be idle for much of its
- * bursts, as a program does that computes kernel by kernel in Python.
+ * For a client that launches so slowly that the GPU would be idle for much of its bursts, as a
+ * program does that computes kernel by kernel in Python, others stop only in a few bursts, to see
+ * whether that is still so.
  *
  * In each burst a client is stopped for GS_LAUNCHES_CLOSED_MOST_NS at most. Then what it has queued
  * goes on beside the others. Its new launches wait for the time slice anyway. So a wrong word in a
