@@ -17,8 +17,9 @@ struct gs_ctl {
 	uint64_t next;   /* next block-task to claim; the whole saved state of an evicted kernel */
 	uint32_t exited; /* workers that have left in this launch; the last one zeroes it */
 	uint32_t pad0;
-	uint64_t saved; /* what `next` was when the proxy made claims fail */
-	uint32_t pad1[10];
+	uint64_t saved;    /* what `next` was when the proxy made claims fail */
+	uint32_t own_stay; /* a word for stay_at, of a block that shares none with others */
+	uint32_t pad1[9];
 
 	uint32_t limit;     /* resident limit: worker i stays while i < limit; 0 evicts all */
 	uint32_t chunk;     /* block-tasks per claim, at first; at least 1 */
@@ -35,13 +36,28 @@ struct gs_ctl {
 			   >= 2) */
 	uint32_t rearm; /* 1: the last block out of a finished launch sets next to 0, for the next
 			   launch */
-	uint32_t sms;   /* gs_ctl_sms(): the multiprocessors whose workers stay; 0: all */
+	uint32_t stay_at; /* where the word is that says which workers stay, in bytes from the
+			     beginning of this block; 0: nowhere, and all stay */
 };
 
-/* Workers stay on the multiprocessors first to end - 1. */
+/*
+ * Which workers stay. Each reads this word as it begins, so the host can still change it for a
+ * launch that waits in its stream. 0: all stay.
+ *
+ * Those on the multiprocessors first to end - 1. While another kernel fills these, blocks that find
+ * no place there go to others and leave, so that too few may stay.
+ */
 static inline uint32_t gs_ctl_sms(uint32_t first, uint32_t end)
 {
 	return first | end << 16;
+}
+
+/* The first ones, so many of GS_CTL_PARTS of all, but two at least: so many for each multiprocessor
+ * of those that fit. */
+#define GS_CTL_PARTS 1024u
+static inline uint32_t gs_ctl_part(uint32_t parts)
+{
+	return UINT32_C(0x80000000) | parts;
 }
 
 _Static_assert(sizeof(struct gs_ctl) == 128, "two lines");
@@ -55,7 +71,7 @@ _Static_assert(offsetof(struct gs_ctl, slot) == 104, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, done) == 112, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, proxy) == 116, "GPU layout");
 _Static_assert(offsetof(struct gs_ctl, rearm) == 120, "GPU layout");
-_Static_assert(offsetof(struct gs_ctl, sms) == 124, "GPU layout");
+_Static_assert(offsetof(struct gs_ctl, stay_at) == 124, "GPU layout");
 
 /*
  * What a persistent variant does with it:

@@ -223,7 +223,8 @@ static int write_ctl(struct corun *c, uint32_t sms, uint32_t workers, struct gs_
 		.nctaid = { (uint32_t)e->gx, (uint32_t)e->gy, 1 },
 		.workers = workers,
 		.rearm = 1,
-		.sms = sms,
+		.own_stay = sms,
+		.stay_at = offsetof(struct gs_ctl, own_stay),
 	};
 
 	c->workers = workers;

@@ -128,7 +128,8 @@ unsigned persistent_run(struct launch *l, void *variant, const struct board *b, 
 		.workers = w->workers,
 		.slot = b->device + offsetof(struct shared_words, slot),
 		.proxy = w->proxy,
-		.sms = w->sms,
+		.own_stay = w->sms,
+		.stay_at = w->sms ? offsetof(struct gs_ctl, own_stay) : 0,
 	};
 	memset(s->slot, 0, sizeof(s->slot));
 	if (!w->proxy) /* which watches the slot, not the limit */

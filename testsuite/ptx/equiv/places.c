@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Workers of a persistent variant stay on the multiprocessors that its control block names, and a
- * launch whose workers are all elsewhere ends as if evicted.
+ * launch whose workers are all elsewhere ends as if evicted; or so many of them stay.
  * Usage: ptx_places DRIVER
  */
 #define _GNU_SOURCE
@@ -38,7 +38,8 @@ static void launch(struct places *p, uint32_t sms)
 {
 	void *params[] = { &p->out, &p->ctl_device };
 
-	p->ctl->sms = sms;
+	p->ctl->own_stay = sms;
+	p->ctl->stay_at = offsetof(struct gs_ctl, own_stay);
 	p->ctl->done = 0;
 	DO(p->drv.launch(p->variant, WORKERS, 1, 1, 32, 1, 1, 0, NULL, params, NULL));
 	DO(p->drv.ctx_sync());
@@ -85,6 +86,28 @@ static int stay(struct places *p, uint32_t first, uint32_t end)
 	return 1;
 }
 
+/* Two workers of all do it, which are on two multiprocessors at most. */
+static int few(struct places *p)
+{
+	unsigned places = 0;
+
+	begin(p);
+	launch(p, gs_ctl_part(1));
+	if (p->ctl->done == 1 && !count_elsewhere(p, 0, NOWHERE))
+		for (unsigned i = 0; i < TASKS; i++) {
+			unsigned before = 0;
+
+			while (before < i && p->at[before] != p->at[i])
+				before++;
+			places += before == i;
+		}
+	if (places == 1 || places == 2)
+		return 0;
+	fprintf(stderr, "FAIL: two workers: %llu claimed, done %u, on %u multiprocessors\n",
+		(unsigned long long)p->ctl->next, p->ctl->done, places);
+	return 1;
+}
+
 /* Nobody claims; the next launch does it all. */
 static int leave(struct places *p)
 {
@@ -126,7 +149,7 @@ int main(int argc, char **argv)
 	DO(p.drv.module_load(&module, t->text));
 	snprintf(name, sizeof(name), "places%s", ptx_transform_suffix(PTX_TRANSFORM_PERSISTENT));
 	DO(p.drv.module_function(&p.variant, module, name));
-	wrong = stay(&p, 0, 1) + stay(&p, 1, 2) + stay(&p, 0, 2) + leave(&p);
+	wrong = stay(&p, 0, 1) + stay(&p, 1, 2) + stay(&p, 0, 2) + few(&p) + leave(&p);
 	ptx_transformed_free(t);
 	if (wrong)
 		return 1;
