@@ -27,7 +27,8 @@ static void test_evictable_launch_is_held(void **unused)
 	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
 	expect_calls("batch launch-variant wait");
 	assert_int_equal(gs_page_load(active()->state), GS_K_RUNNING);
-	assert_int_equal(gs_page_load(active()->flags) & 0xffff, GS_SLOT_EVICTABLE);
+	assert_int_equal(gs_page_load(active()->flags) & 0xffff,
+			 GS_SLOT_EVICTABLE | GS_SLOT_DIVIDES);
 	assert_int_not_equal(gs_page_load(active()->flags) >> GS_SLOT_DIMS_SHIFT, 0);
 	assert_int_equal(gs_page_load(active()->nt), LONG_GRID);
 	assert_int_equal(fake_driver_grid(), FAKE_SMS * FAKE_BLOCKS_PER_SM);

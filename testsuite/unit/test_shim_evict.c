@@ -197,12 +197,53 @@ static void test_a_variant_that_costs_blocks(void **unused)
 	finish_all();
 }
 
+/* The context's kernels hear of another part of the GPU while they wait in their streams, and a
+ * relaunch goes out behind that. */
+static void test_kernels_hear_of_their_part(void **unused)
+{
+	struct gs_slot *slot;
+	const struct gs_ctl *ctl;
+	CUdeviceptr at;
+	char text[4096];
+
+	(void)unused;
+	gs_page_store(page->priorities.part, GS_PAGE_PARTS);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	slot = active();
+	memcpy(&at, (const char *)fake_driver_params() + 16, sizeof(at));
+	ctl = (const struct gs_ctl *)(uintptr_t)at;
+	assert_int_not_equal(ctl->stay_at, 0);
+	forget_calls();
+	gs_page_store(page->priorities.part, GS_PAGE_PARTS / 2);
+	ring();
+	await_call("write-control-2147484160", text, sizeof(text));
+	assert_int_equal(*(const uint32_t *)((const char *)ctl + ctl->stay_at),
+			 gs_ctl_part(GS_CTL_PARTS / 2));
+	forget_calls();
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	await_call("relaunch-variant", text, sizeof(text));
+	assert_non_null(strstr(text, "record-control await-relaunch relaunch-variant"));
+	/* All of it again, and then nobody looks any more. */
+	gs_page_store(page->priorities.part, 0);
+	ring();
+	await_call("write-control-0", text, sizeof(text));
+	gs_page_store(slot->state, GS_K_READY);
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+	assert_int_equal(ctl->stay_at, 0);
+	finish_all();
+}
+
 int shim_evictions(void)
 {
 	const struct CMUnitTest tests[] = {
-		SHIM(test_eviction_and_relaunch),           SHIM(test_call_back),
-		SHIM(test_relaunch_with_the_turn),          SHIM(test_late_signal_is_lifted),
-		SHIM(test_refused_relaunch_is_tried_again), SHIM(test_a_variant_that_costs_blocks),
+		SHIM(test_eviction_and_relaunch),
+		SHIM(test_call_back),
+		SHIM(test_relaunch_with_the_turn),
+		SHIM(test_late_signal_is_lifted),
+		SHIM(test_refused_relaunch_is_tried_again),
+		SHIM(test_a_variant_that_costs_blocks),
+		SHIM(test_kernels_hear_of_their_part),
 	};
 
 	return cmocka_run_group_tests(tests, shim_rig_setup, NULL);

@@ -48,7 +48,9 @@
 #define GS_SLOT_PREENQUEUED 256u
 /* The launch has at most half as many blocks as the GPU has multiprocessors. */
 #define GS_SLOT_FEW 512u
-/* From this bit on: gs_slot_dims() of the launch. Bits 10 to 15 are free. */
+/* The launch keeps to gs_priorities.part. */
+#define GS_SLOT_DIVIDES 1024u
+/* From this bit on: gs_slot_dims() of the launch. Bits 11 to 15 are free. */
 #define GS_SLOT_DIMS_SHIFT 16
 
 /* One launch of one kernel (EffiSha, section 6.1). */
@@ -174,6 +176,11 @@ struct gs_copies {
  * The daemon writes leave_most_us, in us: a kernel that takes longer than this to leave goes out as
  * written; 0: there is no bound.
  *
+ * It writes part as well (arbiter/corun.h): of the blocks that fit on the GPU, a launch with
+ * GS_SLOT_DIVIDES has so many, in GS_PAGE_PARTS parts of all. It counts when the blocks begin, also
+ * for a launch that has waited in its stream. 0: all, and it will not change for what is launched
+ * now.
+ *
  * It also writes the words of the launch barrier (arbiter/launch_barrier.h). While wait_every_us is
  * not 0, a more urgent client may come at any moment: the client has the GPU wait in its streams
  * until launches_open is 1, before launches that cannot be evicted, once for so many us of their
@@ -186,6 +193,7 @@ struct gs_copies {
  * the daemon makes tell NEXT and then looks at until_ns once more.
  */
 #define GS_PRIORITY_OF_CLIENT 0u
+#define GS_PAGE_PARTS 1024u
 enum gs_launch_tell { GS_LAUNCH_TELL_NOT, GS_LAUNCH_TELL_NEXT, GS_LAUNCH_TELL_SEEN };
 struct gs_priorities {
 	_Atomic uint32_t used;      /* 1: the program has set priorities of threads or streams */
@@ -195,7 +203,8 @@ struct gs_priorities {
 	_Atomic uint32_t wait_every_us, launches_open;
 	_Atomic uint32_t tell;     /* enum gs_launch_tell */
 	_Atomic uint32_t closings; /* wraps around */
-	uint32_t unused[2];
+	_Atomic uint32_t part;
+	uint32_t unused;
 	_Atomic uint64_t until_ns; /* in a cache line of its own: the client writes it often */
 	uint8_t reserved[GS_PAGE_SIZE - GS_PAGE_SIZE_BEFORE - sizeof(struct gs_copies) - 44 -
 			 2 * GS_PAGE_SLOTS];

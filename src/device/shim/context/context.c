@@ -96,7 +96,7 @@ static int try_to_arm(const struct shim_context *c)
 
 static int equip(struct shim_context *c, struct shim_session *s)
 {
-	const size_t bytes = GS_PAGE_SLOTS * sizeof(struct gs_ctl);
+	const size_t bytes = (GS_PAGE_SLOTS + 1) * sizeof(struct gs_ctl);
 	struct gs_ctl *image;
 	int least, greatest;
 	CUresult rc;
@@ -118,7 +118,7 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		c->word[1] = SHIM_NO_LIMIT;
 		c->word[2] = GS_GUARD_LEAVE_UPPER;
 	}
-	image = calloc(GS_PAGE_SLOTS, sizeof(*image));
+	image = calloc(GS_PAGE_SLOTS + 1, sizeof(*image)); /* the last is for the part */
 	if (!image)
 		return -1;
 	for (uint32_t i = 0; i < GS_PAGE_SLOTS; i++) {

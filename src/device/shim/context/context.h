@@ -30,6 +30,13 @@ enum shim_context_event {
 	SHIM_CONTEXT_EVENTS
 };
 
+/* What the agent keeps of a context. */
+struct shim_context_agent {
+	uint64_t polled_ns; /* when it last checked the context for a fault */
+	uint32_t part;      /* the page's part that it has told the GPU (shim_context_part) */
+	int part_unsettled; /* 1: that may still be on its way */
+};
+
 struct shim_context {
 	/* Read by launches. */
 	_Alignas(SHIM_LINE) CUcontext ctx;
@@ -41,8 +48,10 @@ struct shim_context {
 	_Atomic CUresult fault;
 	/* local memory per thread of the largest kernel launched in it so far, bytes */
 	_Atomic uint32_t local_bytes;
-	int may_preenqueue;   /* its streams can wait for words of the page (grant.h) */
-	CUdeviceptr ctl;      /* the control blocks: GS_PAGE_SLOTS structs gs_ctl */
+	int may_preenqueue; /* its streams can wait for words of the page (grant.h) */
+	/* the control blocks: GS_PAGE_SLOTS structs gs_ctl; and behind them the word of
+	 * shim_context_part() */
+	CUdeviceptr ctl;
 	struct gs_ctl *image; /* their contents as the host has written them */
 	CUdeviceptr page;     /* the page, as the GPU sees it */
 	/* of guarded.c; NULL: no guarded kernel was launched in it */
@@ -51,8 +60,7 @@ struct shim_context {
 	/* threads of the shim that use it now (shim_context_use), apart from the program's own
 	 * calls */
 	_Alignas(SHIM_LINE) _Atomic unsigned int users;
-	/* when the agent last checked it for a fault, ns */
-	uint64_t polled_ns;
+	struct shim_context_agent agent;
 	void *view;       /* a mapping of the page for this context alone, or NULL */
 	CUstream control; /* eviction signals */
 	CUstream relaunch;
@@ -61,6 +69,13 @@ struct shim_context {
 	/* pinned memory with the values of signals that are sent by copies (evict.c), or NULL */
 	uint32_t *word;
 };
+
+/* Where the context's kernels find which of their workers stay (ctl.h), in device memory; the agent
+ * writes it (signals.h). */
+static inline CUdeviceptr shim_context_part(const struct shim_context *c)
+{
+	return c->ctl + GS_PAGE_SLOTS * sizeof(struct gs_ctl);
+}
 
 /*
  * The current context's record, which is made on first use. NULL: no context is current, or it

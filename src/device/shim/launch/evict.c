@@ -158,7 +158,7 @@ static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->event[SHIM_SETTLED], 0);
 	if (rc == CUDA_SUCCESS)
-		l->eviction.unsettled = 0;
+		l->eviction.unsettled = c->agent.part_unsettled = 0;
 	return rc;
 }
 
@@ -173,7 +173,8 @@ static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l, uint64
 	l->eviction.signals = 0;
 	lift_orders_behind(e, l, now);
 	l->as.transform->signal(l, &to);
-	if (l->eviction.unsettled || __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
+	if (l->eviction.unsettled || l->ctx->agent.part_unsettled ||
+	    __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
 		rc = settle_limit(e, l);
 	if (rc == CUDA_SUCCESS)
 		rc = l->as.transform->resume(e->session, l);
@@ -244,8 +245,9 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 /* Checks from time to time, while launches are out, whether the context has failed. */
 static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
 {
-	if (!c->fault && now - c->polled_ns >= FAULT_POLL_NS && shim_evictor_enter(e, c) == 0) {
-		c->polled_ns = now;
+	if (!c->fault && now - c->agent.polled_ns >= FAULT_POLL_NS &&
+	    shim_evictor_enter(e, c) == 0) {
+		c->agent.polled_ns = now;
 		shim_fault_poll(c);
 	}
 	return c->fault != CUDA_SUCCESS;
@@ -271,6 +273,8 @@ static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t no
 	}
 	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
 		return;
+	if (l->as.transform->divides)
+		shim_signals_part(e, l->ctx);
 	if (state == GS_K_TOEVICT) {
 		if (!shim_force_counts(e->session))
 			signal_eviction(e, l, now);

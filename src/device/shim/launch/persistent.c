@@ -27,6 +27,15 @@ static int fits(struct shim_launch *l)
 	return l->nt >> 62 == 0;
 }
 
+/* Where its workers find how many of them stay, for the control block. While the page says nothing
+ * of that they need not look, which would take them a read of memory. */
+static uint32_t stay_at(const struct shim_session *s, const struct shim_launch *l)
+{
+	if (!gs_page_load(s->page->priorities.part))
+		return 0;
+	return (uint32_t)(shim_context_part(l->ctx) - shim_launch_ctl(l, 0));
+}
+
 static uint32_t aim_ns(const struct shim_session *s)
 {
 	return gs_page_load(s->page->contended) || gs_page_load(s->page->shared) ?
@@ -53,7 +62,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 {
 	CUdeviceptr ctl = shim_launch_ctl(l, 0);
 	struct gs_ctl *image = image_of(l);
-	uint32_t aim = aim_ns(s);
+	uint32_t aim = aim_ns(s), at = stay_at(s, l);
 	unsigned int n = 0;
 
 	l->as.proxy = (uint8_t)has_proxy(s, l);
@@ -74,6 +83,7 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	UPDATE(32, workers, l->as.dims.workers);
 	UPDATE(32, proxy, l->as.proxy);
 	UPDATE(32, chunk_ns, aim);
+	UPDATE(32, stay_at, at);
 	/* The control block's last launch may have been told to leave as it ended. */
 	UPDATE(32, limit, SHIM_NO_LIMIT);
 #undef UPDATE
@@ -94,19 +104,30 @@ static void signal_of(const struct shim_launch *l, struct shim_signal *to)
 				     shim_launch_ctl(l, offsetof(struct gs_ctl, next)) };
 }
 
-/* Makes the claims smaller if the kernel began when nobody else wanted the GPU. */
+/* Writes a word of the control block before the relaunch. */
+static CUresult change(struct shim_launch *l, size_t offset, uint32_t *image, uint32_t to)
+{
+	CUresult rc =
+		REAL(cuStreamWriteValue32_v2)(l->ctx->relaunch, shim_launch_ctl(l, offset), to, 0);
+
+	if (rc == CUDA_SUCCESS)
+		*image = to;
+	return rc;
+}
+
+/*
+ * Makes the claims smaller if the kernel began when nobody else wanted the GPU.
+ */
 static CUresult resume(const struct shim_session *s, struct shim_launch *l)
 {
 	struct gs_ctl *image = image_of(l);
-	uint32_t aim = aim_ns(s);
-	CUresult rc;
+	uint32_t aim = aim_ns(s), at = stay_at(s, l);
+	CUresult rc = CUDA_SUCCESS;
 
-	if (image->chunk_ns <= aim)
-		return CUDA_SUCCESS;
-	rc = REAL(cuStreamWriteValue32_v2)(
-		l->ctx->relaunch, shim_launch_ctl(l, offsetof(struct gs_ctl, chunk_ns)), aim, 0);
-	if (rc == CUDA_SUCCESS)
-		image->chunk_ns = aim;
+	if (image->chunk_ns > aim)
+		rc = change(l, offsetof(struct gs_ctl, chunk_ns), &image->chunk_ns, aim);
+	if (rc == CUDA_SUCCESS && image->stay_at != at)
+		rc = change(l, offsetof(struct gs_ctl, stay_at), &image->stay_at, at);
 	return rc;
 }
 
@@ -118,7 +139,7 @@ static void forget(struct shim_launch *l)
 	image->total = 0;
 	memset(image->nctaid, 0, sizeof(image->nctaid));
 	image->workers = image->chunk_ns = 0;
-	image->proxy = UINT32_MAX;
+	image->proxy = image->stay_at = UINT32_MAX;
 	__atomic_store_n(&image->limit, 0, __ATOMIC_RELEASE);
 }
 
@@ -132,6 +153,7 @@ static uint64_t leave_ns(const struct shim_launch *l, uint64_t task_ns)
 
 static const struct shim_transform persistent = {
 	.param_bytes = sizeof(CUdeviceptr),
+	.divides = 1,
 	.equip = equip,
 	.fits = fits,
 	.prepare = prepare,

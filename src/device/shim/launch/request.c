@@ -299,6 +299,11 @@ static void note(const struct shim_session *s, struct shim_launch *l, const stru
 	shim_facts_launch(s, l->kernel->code, l->nt, l->at_once, takes_ns);
 }
 
+static uint32_t divides(const struct shim_launch *l)
+{
+	return l->evictable && l->as.transform->divides ? GS_SLOT_DIVIDES : 0;
+}
+
 /* Others need not wait for the end of such a kernel, which may be a collective's. A graph's blocks
  * are not known. */
 static uint32_t few(const struct shim_request *r, const struct shim_context *c)
@@ -342,7 +347,7 @@ void shim_request_prepare(struct shim_session *s, struct shim_launch *l, struct 
 	/* Write the flags first, since that clears GS_SLOT_TIMED. */
 	gs_page_store(l->slot->flags,
 		      (l->evictable ? GS_SLOT_EVICTABLE : (uint32_t)why << GS_SLOT_WHY_SHIFT) |
-			      few(r, c) | dims << GS_SLOT_DIMS_SHIFT);
+			      few(r, c) | divides(l) | dims << GS_SLOT_DIMS_SHIFT);
 	shim_own_priority_say(s->page, l->index, r->priority);
 	gs_page_store(l->slot->kernel, k->code->number);
 	gs_page_store(l->slot->nt, l->nt);

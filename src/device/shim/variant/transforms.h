@@ -33,6 +33,9 @@ struct shim_transform {
 	 * have left, and those would count as done. */
 	int order_stands;
 
+	/* It keeps to the page's `part` (GS_SLOT_DIVIDES). */
+	int divides;
+
 	/* Can its launches go out in this context? Returns 1; -1: never; 0: something must be
 	 * loaded first, and then the caller closes the barrier and calls again with `closed` 1. */
 	int (*equip)(struct shim_context *c, int closed);
