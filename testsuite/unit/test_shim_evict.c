@@ -197,6 +197,47 @@ static void test_a_variant_that_costs_blocks(void **unused)
 	finish_all();
 }
 
+/* It runs until it is evicted with so many block-tasks done, and is relaunched. */
+static void evict_at(struct gs_slot *slot, uint64_t done)
+{
+	gs_page_store(slot->done, done);
+	gs_page_store(slot->state, GS_K_READY);
+	forget_calls();
+	ring();
+	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
+}
+
+/* A first launch may have waited in its stream, so how long it was out says nothing; how long a
+ * relaunch was does, if nothing else has told the kernel's time. */
+static void test_a_time_is_learned_from_a_relaunch(void **unused)
+{
+	struct gs_slot *slot;
+	uint64_t least_ns = 20 * GS_NS_PER_MS;
+
+	(void)unused;
+	assert_int_equal(launch_with(64), CUDA_SUCCESS);
+	slot = active();
+	assert_int_equal(gs_page_load(slot->alone_ns), 0);
+	usleep(20000);
+	evict_at(slot, 500);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	assert_int_equal(launch_with(64), CUDA_SUCCESS);
+	slot = active();
+	assert_int_equal(gs_page_load(slot->alone_ns), 0);
+	evict_at(slot, 500);
+	usleep((unsigned)(least_ns / GS_NS_PER_US));
+	evict_at(slot, 750);
+	finish_all();
+	EVENTUALLY(all_prepared());
+	assert_int_equal(launch_with(64), CUDA_SUCCESS);
+	slot = active();
+	/* A quarter took so long. */
+	assert_true(gs_page_load(slot->alone_ns) >= 3 * least_ns);
+	shim_launch_at((uint32_t)(slot - page->slot))->time->tpt_ps = 0; /* other tests know none */
+	finish_all();
+}
+
 /* The context's kernels hear of another part of the GPU while they wait in their streams, and a
  * relaunch goes out behind that. */
 static void test_kernels_hear_of_their_part(void **unused)
@@ -243,6 +284,7 @@ int shim_evictions(void)
 		SHIM(test_late_signal_is_lifted),
 		SHIM(test_refused_relaunch_is_tried_again),
 		SHIM(test_a_variant_that_costs_blocks),
+		SHIM(test_a_time_is_learned_from_a_relaunch),
 		SHIM(test_kernels_hear_of_their_part),
 	};
 

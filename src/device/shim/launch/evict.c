@@ -196,6 +196,22 @@ static int let_go(struct shim_session *s, struct gs_slot *slot)
 	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
+/* A kernel whose launches are all evicted is never measured. How long a relaunch took until it left
+ * is an upper bound for what it did, and better than nothing: without a time its launches count as
+ * ones that nobody knows how long they take to leave. A first launch may have waited in its stream,
+ * and a guarded one's relaunch has blocks that only leave.
+ */
+static void learn_from_eviction(struct shim_launch *l, uint64_t done)
+{
+	const struct shim_progress *p = &l->progress;
+	double ns = (double)p->left_ns - (double)p->out_ns;
+
+	if (!l->time->tpt_ps && l->as.transform->divides && atomic_load(&l->slot->evictions) > 1 &&
+	    done > p->began && ns > 0)
+		shim_time_learn(l->time, (uint64_t)(ns * 1e3 / (double)(done - p->began)),
+				SHIM_TIMED, 1, GS_BESIDE_SLICED);
+}
+
 /* The launch was evicted and is scheduled again: launches the variant once more, from its task
  * counter on. */
 static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now)
@@ -215,6 +231,7 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 	}
 	atomic_fetch_add(&l->slot->evictions, 1);
 	atomic_fetch_add(&l->kernel->evictions, 1);
+	learn_from_eviction(l, done);
 	if (l->as.guard.endless) /* the last try has left the kernel in the stream */
 		gs_page_store(l->slot->started, 1);
 	else
