@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "gpushare/corun/balance.h"
 #include "gpushare/corun/corun.h"
 
 #define SMS 12
@@ -171,13 +172,80 @@ static void always(void **unused)
 	}
 }
 
+/* Four kernels of which each needs another part of the GPU for all of its speed. */
+static void progress_becomes_even(void **unused)
+{
+	static const double enough[] = { 1, 0.5, 0.2, 0.1 };
+	struct gs_balance of[4];
+
+	(void)unused;
+	for (size_t n = 2; n <= 4; n++) {
+		double least = 4, most = 0;
+		uint32_t all;
+
+		for (size_t i = 0; i < n; i++)
+			of[i] = (struct gs_balance) { .shares = 7 };
+		gs_balance_start(of, n);
+		assert_in_range(of[0].parts, GS_BALANCE_PARTS / n, GS_BALANCE_PARTS / n + n);
+		for (int step = 0; step < 12; step++) {
+			all = 0;
+			for (size_t i = 0; i < n; i++) {
+				double part = (double)of[i].parts / GS_BALANCE_PARTS;
+
+				of[i].progress = part < enough[i] ? part / enough[i] : 1;
+				all += of[i].parts;
+				assert_true(of[i].parts >= GS_BALANCE_LEAST);
+			}
+			assert_int_equal(all, GS_BALANCE_PARTS);
+			gs_balance_step(of, n);
+		}
+		for (size_t i = 0; i < n; i++) {
+			least = fmin(least, of[i].progress);
+			most = fmax(most, of[i].progress);
+		}
+		assert_true(least > 0.85 * most);
+		assert_true(gs_balance_sum(of, n) > 1.2);
+	}
+}
+
+static void even_progress_is_left_alone(void **unused)
+{
+	struct gs_balance of[2] = { { 1, 300, 0.5 }, { 1, 724, 0.52 } };
+
+	(void)unused;
+	assert_int_equal(gs_balance_step(of, 2), 0);
+	assert_int_equal(of[0].parts, 300);
+	of[0].progress = of[1].progress = 0; /* nothing ran */
+	assert_int_equal(gs_balance_step(of, 2), 0);
+	of[1].progress = 1;
+	assert_int_equal(gs_balance_step(of, 2), 1);
+	assert_true(of[0].parts > 300 && of[0].parts + of[1].parts == GS_BALANCE_PARTS);
+}
+
+static void shares_divide_at_first(void **unused)
+{
+	struct gs_balance of[3] = { { .shares = 1 }, { .shares = 49 }, { .shares = 50 } };
+
+	(void)unused;
+	gs_balance_start(of, 3);
+	assert_int_equal(of[0].parts, GS_BALANCE_LEAST);
+	assert_int_equal(of[1].parts, 49 * GS_BALANCE_PARTS / 100);
+	assert_int_equal(of[0].parts + of[1].parts + of[2].parts, GS_BALANCE_PARTS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dominant_share), cmocka_unit_test(figure_8),
-		cmocka_unit_test(passed_over),    cmocka_unit_test(quotas),
-		cmocka_unit_test(spart),          cmocka_unit_test(on_demand_is_fair),
+		cmocka_unit_test(dominant_share),
+		cmocka_unit_test(figure_8),
+		cmocka_unit_test(passed_over),
+		cmocka_unit_test(quotas),
+		cmocka_unit_test(spart),
+		cmocka_unit_test(on_demand_is_fair),
 		cmocka_unit_test(always),
+		cmocka_unit_test(progress_becomes_even),
+		cmocka_unit_test(even_progress_is_left_alone),
+		cmocka_unit_test(shares_divide_at_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
