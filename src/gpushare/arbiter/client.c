@@ -100,7 +100,7 @@ void gs_gpu_client_wait_over(struct gs_gpu_client *t, uint64_t now)
 
 void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant)
 {
-	atomic_store(&t->p.page->grant, grant);
+	atomic_store(&t->p.page->grant, grant && !t->holder_state.paused);
 	/* The word must be visible before any slot is read. */
 	atomic_thread_fence(memory_order_seq_cst);
 }
@@ -145,7 +145,8 @@ static unsigned let_go(struct gs_slot *slot)
 
 unsigned gs_gpu_client_schedule(struct gs_gpu_client *t)
 {
-	unsigned launches = 0, agents = 0, slots = gs_page_slots(t->p.page);
+	unsigned launches = 0, agents = 0;
+	unsigned slots = t->holder_state.paused ? 0 : gs_page_slots(t->p.page);
 
 	for (unsigned i = 0; i < slots; i++) {
 		struct gs_slot *slot = &t->p.page->slot[i];

@@ -13,6 +13,7 @@
 #include "gpushare/arbiter/burst.h"
 #include "gpushare/arbiter/client.h"
 #include "gpushare/arbiter/copies.h"
+#include "gpushare/arbiter/corun.h"
 #include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/launch_barrier.h"
@@ -53,6 +54,7 @@ struct gs_gpu_client *gs_gpu_add(struct gs_gpu *gpu, const struct gs_gpu_client_
 	t->watch.leave_most_ns = gpu->o.leave_most_ns;
 	join_trace(t);
 	gs_launch_barrier_reset(t);
+	gs_gpu_corun_reset(t, now);
 	LIST_INSERT_HEAD(&gpu->clients, t, link);
 	LIST_FOREACH (other, &gpu->clients, link)
 		gs_page_store(other->p.page->only,
@@ -92,6 +94,7 @@ struct gs_counted gs_gpu_remove(struct gs_gpu *gpu, struct gs_gpu_client *t, uin
 	gs_burst_settle(t, 1, now);
 	gs_copies_leave(t);
 	gs_launch_barrier_reset(t);
+	gs_gpu_corun_reset(t, now);
 	gs_gpu_client_copied(t);
 	gs_gpu_task_leave(t, now);
 	gs_gpu_client_wait_over(t, now);

@@ -11,6 +11,7 @@
 #include "gpushare/arbiter/settings.h"
 #include "gpushare/arbiter/trace.h"
 #include "gpushare/arbiter/watch.h"
+#include "gpushare/corun/balance.h"
 #include "gpushare/proto/msg.h"
 
 struct gs_gpu_group;
@@ -54,6 +55,7 @@ struct gs_account {
 		 * have, and how much is booked as busy, the more of the two */
 		uint64_t by_slots_ns, by_messages_ns, booked_ns;
 	} untracked;
+	uint64_t worked_ns; /* alone time of the block-tasks that were seen to be done */
 	/* launches that were booked because the client reported them (GS_MSG_UNTRACKED), beyond the
 	 * highest launch number that a poll has seen */
 	uint64_t told_launches;
@@ -79,10 +81,12 @@ struct gs_holder_state {
 	 * has ended */
 	uint8_t barred;
 	uint64_t barred_ns; /* when it was barred */
-	uint8_t joined;     /* its GPU time is being accounted in used_ns */
-	uint8_t had;        /* it had the GPU, or a part of it, at the latest step */
-	uint8_t present;    /* it had kernels on the GPU at the latest step */
-	uint32_t others;    /* how many clients of other steps had some then */
+	/* it may not launch for a moment, so that its kernels leave (corun.c) */
+	uint8_t paused;
+	uint8_t joined;  /* its GPU time is being accounted in used_ns */
+	uint8_t had;     /* it had the GPU, or a part of it, at the latest step */
+	uint8_t present; /* it had kernels on the GPU at the latest step */
+	uint32_t others; /* how many clients of other steps had some then */
 	/* when a poll last found a launch under way, or new launches, untracked ones included */
 	uint64_t busy_ns;
 	/* when a poll last found a short kernel of this client on the GPU, and no long one */
@@ -93,6 +97,9 @@ struct gs_holder_state {
 	uint64_t stays_until;
 	/* until then it counts as a client whose kernels an equal does not wait for */
 	uint64_t lasts_until;
+	/* until then it counts as a client with kernels that cannot be kept to a part of the GPU,
+	 * or of unknown length */
+	uint64_t undivided_until;
 	uint64_t held_ns; /* when it was last held back */
 	/* when its kernels were told to leave although others do not wait for that; 0: they were
 	 * not told, or have left */
@@ -236,6 +243,48 @@ struct gs_gpu_owed {
 /* The groups of clients, and the memory for more (group.h). */
 struct gs_gpu_groups {
 	LIST_HEAD(, gs_gpu_group) used, spare;
+	uint64_t accounted_ns; /* GPU time is accounted up to here (usage.c) */
+};
+
+/* What is known of clients that were tried beside each other. */
+struct gs_corun_known {
+	uint64_t key; /* who they are; 0: nothing is known */
+	uint64_t used_ns;
+	uint64_t refused_until, wait_ns; /* not again before; how long that was from then on */
+	uint32_t begun;                  /* trials that were cut short since */
+	uint8_t kept;                    /* they gained, with these parts */
+	struct gs_balance is[GS_CORUN_CLIENTS];
+	/* alone time of what each did in a ns while it had the GPU to itself, and how long that
+	 * counts. It would be 1 if all claims were right. */
+	double solo[GS_CORUN_CLIENTS];
+	uint64_t solo_until;
+};
+#define GS_CORUN_KNOWN 8
+
+/*
+ * Clients that run beside each other on parts of the GPU (corun.h).
+ *
+ *	SOLO    one after the other has the GPU to itself, so that its speed alone is seen
+ *	TRIAL   they run beside each other, to see what they gain
+ *	KEPT    they go on doing so, since they gain
+ */
+enum gs_corun_phase { GS_CORUN_OFF, GS_CORUN_SOLO, GS_CORUN_TRIAL, GS_CORUN_KEPT };
+
+struct gs_gpu_corun {
+	enum gs_corun_phase phase;
+	uint32_t n;
+	struct gs_gpu_client *client[GS_CORUN_CLIENTS];
+	struct gs_balance is[GS_CORUN_CLIENTS];      /* parts, and progress in the latest epoch */
+	uint64_t worked_before_ns[GS_CORUN_CLIENTS]; /* by the account, when the epoch began */
+	uint64_t key;
+	uint32_t alone;    /* SOLO: who has the GPU to itself */
+	uint32_t solos;    /* how many had it */
+	uint64_t since_ns; /* when the epoch began; 0: it is the first, which has not */
+	uint64_t ended_ns; /* when it ended, and kernels were told to leave; 0: it has not */
+	uint32_t epochs;   /* of the trial that have ended */
+	uint32_t poor;     /* KEPT: the latest epochs, in a row, that gained too little */
+	double sum;        /* of the progress of all */
+	struct gs_corun_known known[GS_CORUN_KNOWN];
 };
 
 struct gs_gpu {
@@ -249,8 +298,7 @@ struct gs_gpu {
 	struct gs_gpu_start start;
 	struct gs_gpu_client *leaving; /* NULL: nobody, and `leave` is meaningless */
 	struct gs_gpu_leave leave;
-	uint64_t deadline;     /* when the last decision must be revised */
-	uint64_t accounted_ns; /* GPU time is accounted up to here (usage.c) */
+	uint64_t deadline; /* when the last decision must be revised */
 	/* the holder's equals launch beside it, so the policy does not choose among them
 	 * (holders.c) */
 	uint8_t together;
@@ -259,6 +307,7 @@ struct gs_gpu {
 	/* the client of a forced eviction under way (force.c); NULL: none */
 	struct gs_gpu_client *forced;
 	struct gs_gpu_pinned pin;
+	struct gs_gpu_corun corun;
 	struct gs_gpu_figures figures;
 	struct gs_gpu_loop loop;
 	struct gs_trace *trace;

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "gpushare/arbiter/account.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/corun.h"
 #include "gpushare/arbiter/equals.h"
 #include "gpushare/arbiter/left_behind.h"
 #include "gpushare/arbiter/polling.h"
@@ -232,11 +233,14 @@ static int lasts(const struct gs_gpu_client *t, uint64_t now)
 }
 
 /* Do the equals of this client share the GPU? They do if several have something to do and the
- * kernels of one of them are too slow to leave for turns. */
+ * kernels of one of them are too slow to leave for turns, or if each has a part of it. */
 static int are_together(const struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
 {
 	unsigned equals = 0, staying = 0;
 	const struct gs_gpu_client *t;
+
+	if (gs_gpu_corun_is_on(gpu))
+		return 1;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		if (!gs_gpu_client_is_equal(t, of) || t->p.force_ns)
@@ -329,12 +333,14 @@ void gs_holders_step(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_client *of = gpu->holder ? gpu->holder : gpu->leaving, *least = NULL, *t;
 	struct gs_gpu_client *launcher;
-	int together = of && gs_gpu_has_beside(gpu) && !of->stopped && are_together(gpu, of, now);
+	int together;
 
 	gs_usage_step(gpu, now);
+	gs_gpu_corun_step(gpu, of, now);
+	together = of && gs_gpu_has_beside(gpu) && !of->stopped && are_together(gpu, of, now);
 	gpu->together = together;
-	launcher = gs_equals_next(gpu, of, together, now);
-	if (together) {
+	launcher = gs_equals_next(gpu, of, together && !gs_gpu_corun_is_on(gpu), now);
+	if (together && !gs_gpu_corun_is_on(gpu)) {
 		least = gs_usage_least(gpu, of, now);
 		block_holder(gpu, least, launcher, now);
 	}
@@ -378,15 +384,16 @@ static int may_surprise(const struct gs_gpu_client *t, uint64_t now)
 uint64_t gs_holders_next(const struct gs_gpu *gpu, uint64_t now)
 {
 	const struct gs_gpu_client *t;
-	uint64_t next = UINT64_MAX;
+	uint64_t next = gs_gpu_corun_next(gpu, now), poll = 0;
 
 	LIST_FOREACH (t, &gpu->clients, link) {
 		if (t->holder_state.barred)
 			return now + gs_polling_poll(gpu, BARRED_POLL_NS);
 		if (t->holder_state.held || may_surprise(t, now))
-			next = now + gs_polling_poll(gpu, HELD_POLL_NS);
-		else if ((gs_holders_is_beside(t) || t->holder_state.told_ns) && next == UINT64_MAX)
-			next = now + gs_polling_poll(gpu, POLL_NS);
+			poll = HELD_POLL_NS;
+		else if ((gs_holders_is_beside(t) || t->holder_state.told_ns) && !poll)
+			poll = POLL_NS;
 	}
-	return next;
+	poll = poll ? now + gs_polling_poll(gpu, poll) : UINT64_MAX;
+	return poll < next ? poll : next;
 }

@@ -13,6 +13,8 @@
 #include "gpushare/proto/page.h"
 #include "gpushare/sched/sched.h"
 
+#define GS_CORUN_CLIENTS 4
+
 struct gs_gpu;
 struct gs_gpu_client;
 
@@ -38,6 +40,13 @@ struct gs_gpu_options {
 	/* with contexts: a less urgent client's queue can be stopped after each so much predicted
 	 * time of its kernels (launch_barrier.h); 0: it is never stopped */
 	uint64_t launch_every_ns;
+	/* MPS: equals run beside each other on parts of the GPU (corun.h) */
+	struct gs_corun_options {
+		uint32_t most;     /* so many clients, GS_CORUN_CLIENTS at most; 0: none */
+		double least_gain; /* only if their progress together is at least 1 more than this
+				    */
+		uint64_t epoch_ns; /* how often their progress is measured */
+	} corun;
 	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */
 	/* after this long the GPU goes to the next client even if the last one has not left */
 	uint64_t evict_deadline_ns;

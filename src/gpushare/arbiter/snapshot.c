@@ -36,6 +36,7 @@ struct gs_snapshot gs_snapshot_take(const struct gs_watch *w, const struct gs_sl
 	s.evictable = flags & GS_SLOT_EVICTABLE;
 	s.preenqueued = flags & GS_SLOT_PREENQUEUED;
 	s.few = (flags & GS_SLOT_FEW) != 0;
+	s.divides = (flags & GS_SLOT_DIVIDES) != 0;
 	if (s.evictable)
 		s.leave_ns = gs_page_load(slot->leave_ns);
 	if (!s.evictable) {

@@ -7,7 +7,7 @@
 #include "gpushare/arbiter/watch.h"
 
 struct gs_snapshot {
-	uint32_t state, started, kernel, evictable, preenqueued, few;
+	uint32_t state, started, kernel, evictable, preenqueued, few, divides;
 	uint64_t nt, done, alone_ns, tpt_ps;
 	uint64_t untracked_ns; /* alone time of the launches without a slot before this one */
 	uint64_t leave_ns;     /* evictable: how long it takes to leave; 0: not known */

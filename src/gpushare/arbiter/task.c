@@ -182,6 +182,7 @@ void gs_gpu_poll(struct gs_gpu_client *t, uint64_t now)
 		t->bad.state = polled.bad_state;
 		return;
 	}
+	t->account.worked_ns += polled.worked_ns;
 	gs_gpu_client_account(t, &polled, gs_gpu_is_holder(t), now);
 	gs_usage_seen(t, polled.launches, now);
 	gs_gpu_task_prioritise(t, now);

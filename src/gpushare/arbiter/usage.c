@@ -21,6 +21,9 @@
 /* How long after a kernel that cannot leave its client still counts as having such kernels, so that
  * it does not begin to take turns between two of them. */
 #define STAYS_NS (10 * GS_NS_PER_MS)
+/* How long after a kernel that cannot be kept to a part of the GPU its client still counts as
+ * having such kernels. */
+#define UNDIVIDED_NS (100 * GS_NS_PER_MS)
 /* After this idle time a client's account is closed. */
 #define FORGET_NS (100 * GS_NS_PER_MS)
 /* Who is further behind has not wanted more GPU time: the rest is forgotten. This is more than the
@@ -29,12 +32,19 @@
 #define BEHIND_MOST_NS (0.5 * GS_NS_PER_S)
 #define BEHIND_MOST_NAMED_NS (3.0 * GS_NS_PER_S) /* under a policy that the administrator chose */
 
+int gs_usage_is_undivided(const struct gs_gpu_client *t)
+{
+	return t->found.undivided || t->found.longest_ns == UINT64_MAX;
+}
+
 void gs_usage_seen(struct gs_gpu_client *t, uint64_t launches, uint64_t now)
 {
 	if (t->found.live || launches)
 		t->holder_state.busy_ns = now;
 	if (t->found.staying_live)
 		t->holder_state.stays_until = now + STAYS_NS;
+	if (gs_usage_is_undivided(t))
+		t->holder_state.undivided_until = now + UNDIVIDED_NS;
 	if (t->found.lasting_live)
 		t->holder_state.lasts_until = now + STAYS_NS;
 	if (t->found.staying_out > t->found.waiting && t->found.longest_ns <= UNTRACKED_NS)
@@ -112,12 +122,12 @@ static double book(struct gs_gpu *gpu, double ns, uint64_t now)
 /* Divides the GPU time since the last call among the clients that had it. */
 static void charge(struct gs_gpu *gpu, uint64_t now)
 {
-	double ns = now > gpu->accounted_ns ? (double)(now - gpu->accounted_ns) : 0;
+	double ns = now > gpu->groups.accounted_ns ? (double)(now - gpu->groups.accounted_ns) : 0;
 	double all = book(gpu, ns, now), shares = 0;
 	const struct gs_gpu_group *group;
 	struct gs_gpu_client *t;
 
-	gpu->accounted_ns = now;
+	gpu->groups.accounted_ns = now;
 	LIST_FOREACH (group, &gpu->groups.used, link)
 		shares += group->weight > 0 ? group->shares : 0;
 	LIST_FOREACH (t, &gpu->clients, link) {

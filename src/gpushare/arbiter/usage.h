@@ -12,6 +12,10 @@
 
 #include "gpushare/arbiter/gpu_core.h"
 
+/* Has the client live launches that cannot be kept to a part of the GPU (corun.h), or of unknown
+ * length? */
+int gs_usage_is_undivided(const struct gs_gpu_client *client);
+
 /* A poll has found t->found and `launches` new launches of this client. */
 void gs_usage_seen(struct gs_gpu_client *client, uint64_t launches, uint64_t now);
 

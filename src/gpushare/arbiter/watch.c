@@ -54,6 +54,7 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct g
 	polled->found.staying_out += gs_snapshot_is_out(s) && !leaves_soon(w, s);
 	polled->found.waiting += gs_snapshot_is_out(s) && s->few && !leaves_soon(w, s) &&
 				 seen->ran_ns > GS_WATCH_WAITS_NS;
+	polled->found.undivided += !s->divides;
 	polled->found.put_back += s->state == GS_K_READY && (s->started || s->preenqueued);
 	if (s->state == GS_K_RUNNING && s->started && !s->evictable) {
 		polled->found.staying++;
@@ -65,6 +66,15 @@ static void count(const struct gs_watch *w, struct gs_seen *seen, const struct g
 	polled->nt = gs_at_most(polled->nt + s->nt, GS_WATCH_NT_MAX);
 	polled->done = gs_at_most(polled->done + s->done, GS_WATCH_NT_MAX);
 	polled->alone_ns = gs_at_most(polled->alone_ns + s->alone_ns, GS_WATCH_ALONE_MAX);
+}
+
+/* Of a launch with nt block-tasks those up to `to` are done, where it were those up to `from`. */
+static void add_work(struct gs_poll *polled, uint64_t alone_ns, uint64_t nt, uint64_t from,
+		     uint64_t to)
+{
+	if (to > from)
+		polled->worked_ns +=
+			(uint64_t)((double)alone_ns * (double)(to - from) / (double)nt);
 }
 
 static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_snapshot *s,
@@ -79,10 +89,12 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_
 	}
 	if (s->timed && !seen->timed && s->number == seen->number)
 		gs_slot_learn_time(seen, s, polled);
-	if (seen->live && (!live || s->number != seen->number))
+	if (seen->live && (!live || s->number != seen->number)) {
+		add_work(polled, seen->alone_ns, seen->nt, seen->done, seen->nt);
 		gs_slot_finish(w, seen, now, polled);
-	else if (seen->live)
+	} else if (seen->live) {
 		polled->goes_on = 1;
+	}
 	/*
 	 * In PREP a new number may belong to a launch that is still being prepared. It counts once
 	 * a later launch is under way, since numbers ascend. An unused slot shows 1; the first
@@ -90,8 +102,11 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_
 	 * ended.
 	 */
 	if (s->number != seen->number &&
-	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number)))
+	    (s->state != GS_K_PREP || s->timed || (s->number > 1 && s->number < w->last_number))) {
 		gs_slot_meet(w, seen, s, now, polled);
+		if (!live)
+			add_work(polled, s->alone_ns, s->nt, 0, s->nt);
+	}
 	if (!live)
 		return;
 	if (!seen->live) { /* the client reuses a number, which harms only its own figures */
@@ -106,6 +121,7 @@ static void read_slot(struct gs_watch *w, struct gs_seen *seen, const struct gs_
 	}
 	if (seen->order.stands && s->state != GS_K_TOEVICT)
 		gs_slot_left(seen, s, now, polled);
+	add_work(polled, s->alone_ns, s->nt, seen->done, s->done);
 	seen->nt = s->nt;
 	seen->done = s->done;
 	seen->alone_ns = s->alone_ns;

@@ -130,6 +130,7 @@ struct gs_found {
 	/* the time alone of the longest live launch; UINT64_MAX: that of one is not known */
 	uint64_t longest_ns;
 	uint64_t longest_wide_ns; /* the same, of those without GS_SLOT_FEW */
+	uint32_t undivided;       /* live launches without GS_SLOT_DIVIDES */
 	/* READY, but with other work of the client queued behind it: evicted, or pre-enqueued */
 	uint32_t put_back;
 	/* the earliest gs_seen.requested_ns of the launches on the GPU; 0: none */
@@ -148,6 +149,9 @@ struct gs_poll {
 	/* of the busy period: launches that are DONE and live ones */
 	uint64_t nt, done, alone_ns;
 	uint64_t launches; /* new launches, by the client's numbering */
+	/* alone time of the block-tasks that were found done since the last poll. The GPU says of a
+	 * launch how many are when it leaves or ends. */
+	uint64_t worked_ns;
 	/* alone time of launches that came and ended between two polls, and of those without a
 	 * slot, which a later launch reports */
 	uint64_t unseen_ns;

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Equals that run beside each other on parts of the GPU (arbiter/corun.h), with kernels
+ * whose speed depends on their part. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpushare/corun/balance.h"
+#include "sharing_rig.h"
+
+#define TICK (50 * US)
+#define NT 10000
+#define EPOCH (50 * MS)
+#define FULL 1.0
+
+/* A program that launches the same kernel again and again. */
+struct program {
+	struct client *c;
+	uint64_t alone_ns; /* of a launch */
+	double claim;      /* it says that it is so many times as long */
+	double enough;     /* with this part of the GPU the kernel is as fast as it gets */
+	uint32_t flags;
+	double tasks; /* that its launch has done */
+	double part;  /* that its blocks have */
+	double did;   /* launches, in all */
+	uint64_t idle_until;
+};
+
+static void begin_corun(uint32_t most)
+{
+	struct gs_gpu_options o = options_of("frs");
+
+	o.leave_most_ns = 300 * US;
+	o.one_context = 1;
+	o.sched.by_priority = 1;
+	o.corun = (struct gs_corun_options) { most, 0.05, EPOCH };
+	begin_with(&o);
+}
+
+static struct program program_with(uint32_t shares, uint64_t id, uint64_t alone_ns, double enough)
+{
+	return (struct program) { .c = join_in(id, 5, id, shares),
+				  .alone_ns = alone_ns,
+				  .claim = 1,
+				  .enough = enough,
+				  .flags = GS_SLOT_EVICTABLE | GS_SLOT_DIVIDES };
+}
+
+static struct program program(uint64_t id, uint64_t alone_ns, double enough)
+{
+	return program_with(50, id, alone_ns, enough);
+}
+
+static double part_of(const struct program *p)
+{
+	uint32_t part = gs_page_load(p->c->page->priorities.part);
+
+	assert_true(part <= GS_PAGE_PARTS);
+	return part ? part / (double)GS_PAGE_PARTS : FULL;
+}
+
+static void launch_again(struct program *p)
+{
+	struct gs_slot *s = &p->c->page->slot[0];
+
+	if (state(p->c, 0) == GS_K_DONE)
+		go(p->c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
+	if (state(p->c, 0) != GS_K_PREP || now < p->idle_until)
+		return;
+	prepare(p->c, 0, NT, 1);
+	gs_page_store(s->flags, p->flags);
+	gs_page_store(s->leave_ns, 50 * US);
+	gs_page_store(s->alone_ns, (uint64_t)((double)p->alone_ns * p->claim));
+	p->tasks = 0;
+	p->part = part_of(p);
+	if (has_turn(p->c)) {
+		go(p->c, 0, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
+		gs_page_store(s->started, 1);
+	} else {
+		go(p->c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
+		gs_gpu_doorbell(p->c->gpu_client);
+	}
+}
+
+/* A tick in which it has `speed` of the GPU. */
+static void run(struct program *p, double speed)
+{
+	uint32_t was = state(p->c, 0);
+
+	agent(p->c);
+	if (was == GS_K_TORUN)
+		p->part = part_of(p);
+	if (state(p->c, 0) == GS_K_TOEVICT) {
+		evicted(p->c, 0, (uint64_t)p->tasks);
+	} else if (state(p->c, 0) == GS_K_RUNNING) {
+		double did = speed * TICK / (double)p->alone_ns;
+
+		p->did += did;
+		p->tasks += did * NT;
+		if (p->tasks >= NT)
+			finish(p->c, 0);
+	}
+	launch_again(p);
+}
+
+static int is_running(const struct program *p)
+{
+	return state(p->c, 0) == GS_K_RUNNING;
+}
+
+/* So long, with all of them. Kernels that may be anywhere share the GPU evenly. */
+static void play(struct program *p, size_t n, uint64_t ns)
+{
+	for (uint64_t end = now + ns; now < end; grant(TICK)) {
+		unsigned running = 0;
+
+		for (size_t i = 0; i < n; i++)
+			running += is_running(&p[i]);
+		for (size_t i = 0; i < n; i++) {
+			double part = p[i].part < FULL ? p[i].part : FULL / (running ? running : 1);
+
+			run(&p[i], part < p[i].enough ? part / p[i].enough : 1);
+		}
+	}
+}
+
+static void count_anew(struct program *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i].did = 0;
+}
+
+/* What it did, as a part of what it does alone. */
+static double progress(const struct program *p, uint64_t ns)
+{
+	return p->did * (double)p->alone_ns / (double)ns;
+}
+
+static void runs_beside_where_it_gains(void **unused)
+{
+	/* kernels of seconds, of milliseconds, and shorter than the tick's granularity allows */
+	static const uint64_t lengths[][2] = { { 2000 * MS, 3000 * MS },
+					       { 2 * MS, 5 * MS },
+					       { 700 * MS, 1 * MS } };
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		struct program p[2];
+
+		begin_corun(4);
+		p[0] = program(1, lengths[i][0], 1);
+		p[1] = program(2, lengths[i][1], 0.3);
+		play(p, 2, 1000 * MS);
+		count_anew(p, 2);
+		play(p, 2, 4000 * MS);
+		assert_true(part_of(&p[0]) + part_of(&p[1]) > 0.99 &&
+			    part_of(&p[0]) + part_of(&p[1]) < 1.01);
+		/* 0.77 each: one on 0.77 of the GPU, the other one on 0.23, where it is as fast */
+		assert_true(progress(&p[0], 4000 * MS) > 0.7);
+		assert_true(progress(&p[1], 4000 * MS) > 0.7);
+		all_leave(p[0].c, p[1].c);
+	}
+}
+
+static void takes_turns_where_it_does_not(void **unused)
+{
+	struct program p[2];
+	unsigned divided = 0;
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program(1, 200 * MS, 1);
+	p[1] = program(2, 300 * MS, 1);
+	for (int ms = 0; ms < 20000; ms++) {
+		play(p, 2, MS);
+		divided += part_of(&p[0]) < FULL;
+	}
+	/* a trial at first, and another one after ten seconds */
+	assert_in_range(divided, 2 * 8 * 40, 2 * 8 * 60);
+	assert_true(progress(&p[0], 20000 * MS) > 0.45 && progress(&p[1], 20000 * MS) > 0.45);
+	all_leave(p[0].c, p[1].c);
+}
+
+/* What a program claims to take alone is no matter. */
+static void claims_do_not_count(void **unused)
+{
+	struct program p[2];
+
+	(void)unused;
+	for (int i = 0; i < 4; i++) {
+		int gains = i & 1;
+
+		begin_corun(4);
+		p[0] = program(1, 20 * MS, 1);
+		p[1] = program(2, 30 * MS, gains ? 0.3 : 1);
+		p[i / 2].claim = 3;
+		p[1 - i / 2].claim = 0.5;
+		play(p, 2, 1000 * MS);
+		count_anew(p, 2);
+		play(p, 2, 2000 * MS);
+		assert_int_equal(part_of(&p[0]) < FULL, gains);
+		for (int k = 0; k < 2; k++)
+			assert_true(progress(&p[k], 2000 * MS) > (gains ? 0.7 : 0.4));
+		all_leave(p[0].c, p[1].c);
+	}
+}
+
+/* What cuts trials short does not keep one of them from the GPU. */
+static void cut_short_again_and_again(void **unused)
+{
+	struct program p[3];
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program(1, 200 * MS, 1);
+	p[1] = program(2, 300 * MS, 0.3);
+	p[2] = program(3, 5 * MS, 1);
+	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
+	for (int i = 0; i < 60; i++) {
+		p[2].idle_until = now + 95 * MS;
+		play(p, 3, 100 * MS);
+	}
+	assert_true(progress(&p[0], 6000 * MS) > 0.35 && progress(&p[1], 6000 * MS) > 0.35);
+	all_leave(p[0].c, p[1].c, p[2].c);
+}
+
+static void progress_goes_by_shares(void **unused)
+{
+	struct program p[2];
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program_with(75, 1, 2000 * MS, 0.5);
+	p[1] = program_with(25, 2, 3000 * MS, 0.5);
+	play(p, 2, 2000 * MS);
+	count_anew(p, 2);
+	play(p, 2, 4000 * MS);
+	assert_true(progress(&p[0], 4000 * MS) > 0.9);
+	assert_true(fabs(progress(&p[0], 4000 * MS) / progress(&p[1], 4000 * MS) - 3) < 0.5);
+	all_leave(p[0].c, p[1].c);
+}
+
+static void three_and_four(void **unused)
+{
+	(void)unused;
+	for (size_t n = 3; n <= 5; n++) {
+		struct program p[5];
+		double sum = 0;
+
+		begin_corun(4);
+		for (size_t i = 0; i < 5; i++)
+			p[i] = program(i + 1, 500 * MS, 0.4);
+		play(p, n, 2000 * MS);
+		count_anew(p, n);
+		play(p, n, 4000 * MS);
+		for (size_t i = 0; i < n; i++) {
+			sum += progress(&p[i], 4000 * MS);
+			assert_true(n > 4 || progress(&p[i], 4000 * MS) > 2.2 / (double)n);
+			assert_true((part_of(&p[i]) < FULL) == (n <= 4));
+		}
+		assert_true(n <= 4 ? sum > 2.3 : sum < 1.01);
+		all_leave(p[0].c, p[1].c, p[2].c, p[3].c, p[4].c);
+	}
+}
+
+/* The others get all of the GPU when one goes, pauses or is stopped. Who comes back gets what it
+ * had, without a trial. */
+static void who_stays_gets_all(void **unused)
+{
+	struct program p[2];
+	double had;
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program(1, 2000 * MS, 0.6);
+	p[1] = program(2, 2 * MS, 0.3);
+	play(p, 2, 2000 * MS);
+	had = part_of(&p[0]);
+	assert_true(had < 0.8);
+	p[1].idle_until = now + 100 * MS;
+	play(p, 2, 30 * MS);
+	assert_true(part_of(&p[0]) == FULL && p[0].part == FULL && is_running(&p[0]));
+	play(p, 2, 80 * MS);
+	assert_true(fabs(part_of(&p[0]) - had) < 0.01 && fabs(p[0].part - had) < 0.01);
+	leave(p[1].c);
+	play(p, 1, 2 * MS);
+	assert_true(part_of(&p[0]) == FULL && p[0].part == FULL && is_running(&p[0]));
+	all_leave(p[0].c);
+}
+
+/* Kernels that cannot be kept to a part, or whose time is not known. */
+static void other_kernels_take_turns(void **unused)
+{
+	(void)unused;
+	for (int how = 0; how < 3; how++) {
+		struct program p[2];
+
+		begin_corun(how == 2 ? 0 : 4);
+		p[0] = program(1, 2000 * MS, 0.5);
+		p[1] = program(2, 30 * MS, 0.3);
+		if (how == 0)
+			p[1].flags = GS_SLOT_EVICTABLE;
+		if (how == 1)
+			p[1].alone_ns = 0;
+		for (int ms = 0; ms < 1000; ms++) {
+			if (how == 1)
+				p[1].alone_ns = 0;
+			grant(MS);
+			agent(p[0].c);
+			agent(p[1].c);
+			for (int i = 0; i < 2; i++) {
+				if (state(p[i].c, 0) == GS_K_TOEVICT)
+					evicted(p[i].c, 0, 1);
+				launch_again(&p[i]);
+			}
+			assert_true(part_of(&p[0]) == FULL && part_of(&p[1]) == FULL);
+			assert_false(is_running(&p[0]) && is_running(&p[1]));
+		}
+		all_leave(p[0].c, p[1].c);
+	}
+}
+
+/* A more urgent one has all of the GPU meanwhile. */
+static void the_urgent_one_comes_first(void **unused)
+{
+	struct program p[3];
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program(1, 2000 * MS, 0.6);
+	p[1] = program(2, 3000 * MS, 0.3);
+	play(p, 2, 2000 * MS);
+	p[2] = program(3, 500 * MS, 1);
+	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
+	play(p, 3, 5 * MS);
+	count_anew(p, 3);
+	play(p, 3, 100 * MS);
+	assert_true(progress(&p[2], 100 * MS) > 0.99);
+	assert_true(p[0].did == 0 && p[1].did == 0);
+	all_leave(p[0].c, p[1].c, p[2].c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_beside_where_it_gains),
+		cmocka_unit_test(takes_turns_where_it_does_not),
+		cmocka_unit_test(claims_do_not_count),
+		cmocka_unit_test(cut_short_again_and_again),
+		cmocka_unit_test(progress_goes_by_shares),
+		cmocka_unit_test(three_and_four),
+		cmocka_unit_test(who_stays_gets_all),
+		cmocka_unit_test(other_kernels_take_turns),
+		cmocka_unit_test(the_urgent_one_comes_first),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
