@@ -105,6 +105,7 @@ struct gs_config_node_type {
 #define KEY_MOUNT(field) int field;      /* enum gs_mount_shim */
 #define KEY_MACHINE(field) int field;    /* enum gs_machine_code of proto/msg.h */
 #define KEY_COPIES(field) int field;     /* enum gs_copy_policy of arbiter/copy_policy.h */
+#define KEY_CORUN(field) int field;      /* 1: smk */
 #define KEY_CHUNK(field) uint64_t field; /* bytes; 0: no, UINT64_MAX: auto */
 #define KEY_ARBITER(field) int field;    /* 0: auto, 1: poll, 2: sleep */
 #define KEY(name, field, type, def, words) KEY_##type(field)
@@ -147,6 +148,7 @@ struct gs_config {
 #undef KEY_SUSPEND
 #undef KEY_OVERDUE
 #undef KEY_ADMISSION
+#undef KEY_CORUN
 #undef KEY_QUEUE
 #undef KEY_MACHINE
 #undef KEY_ISOLATION

@@ -45,6 +45,7 @@ enum key_type {
 	TYPE_MACHINE,
 	TYPE_COPIES,
 	TYPE_CHUNK,
+	TYPE_CORUN,
 	TYPE_LIST,
 };
 
@@ -248,6 +249,7 @@ static const char *const admission_names[GS_ADMISSION_COUNT] = GS_ADMISSION_WORD
 static const char *const preempt_names[] = { "no", "checkpoint" };
 static const char *const overdue_names[] = { "warn", "kill" };
 static const char *const machine_names[GS_MACHINE_COUNT] = GS_MACHINE_WORDS;
+static const char *const corun_names[] = { "no", "smk" };
 static const char *const copies_names[] = { "no", "priority", "fair" };
 static const char *const arbiter_names[] = { "auto", "poll", "sleep" };
 static const char *const mount_names[] = { "step", "node", "no" };
@@ -335,6 +337,8 @@ int gs_key_set(struct gs_config *config, size_t key, const char *value, struct g
 		return set_word(field, value, machine_names, GS_MACHINE_COUNT, err);
 	case TYPE_COPIES:
 		return set_word(field, value, copies_names, 3, err);
+	case TYPE_CORUN:
+		return set_word(field, value, corun_names, 2, err);
 	case TYPE_CHUNK:
 		return set_chunk(field, value, err);
 	case TYPE_SIGNAL:

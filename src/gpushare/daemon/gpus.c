@@ -50,6 +50,14 @@ static struct gs_copy_options copies_of(const struct gs_config *c)
 	return (struct gs_copy_options) { (enum gs_copy_policy)c->copy_policy, { kib, kib } };
 }
 
+static struct gs_corun_options corun_of(const struct gs_config *c)
+{
+	uint32_t most = c->corun_most < GS_CORUN_CLIENTS ? c->corun_most : GS_CORUN_CLIENTS;
+
+	return (struct gs_corun_options) { c->corun ? most : 0, (double)c->corun_gain / 100,
+					   c->corun_epoch_ns };
+}
+
 /* The node's options; `class` must have room for GS_SCHED_CLASSES_MAX. */
 static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sched_class *class)
 {
@@ -65,6 +73,7 @@ static struct gs_gpu_options options_of(const struct gs_config *c, struct gs_sch
 		.launch_every_ns = c->launch_every_ns,
 		.one_context = c->isolation == GS_ISOLATION_MPS,
 		.evict_deadline_ns = c->evict_deadline_ns,
+		.corun = corun_of(c),
 		.copies = copies_of(c),
 		.learn_handover = 1,
 		.clock = gs_clock_ns,
