@@ -213,10 +213,10 @@ pid_in() { head -n 1 "$1"; }
 
 # until_true SECONDS COMMAND...
 until_true() {
-	local end=$((${EPOCHREALTIME/./} + $1 * 1000000))
+	local end=$((${EPOCHREALTIME/./} + $1 * 1000000)) said=$TMP/until_true.$BASHPID
 	shift
-	until "$@" >/dev/null 2>&1; do
-		[ ${EPOCHREALTIME/./} -lt $end ] || return 1
+	until "$@" >"$said" 2>&1; do
+		[ ${EPOCHREALTIME/./} -lt $end ] || { tail -n 20 "$said" >&2; return 1; }
 		sleep 0.05
 	done
 }

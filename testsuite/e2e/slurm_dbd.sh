@@ -232,7 +232,7 @@ running=$(submit --gres=gpushare:30 --wrap "sleep 30")
 pending=$(submit --hold --gres=gpushare:30 --wrap "sleep 30")
 until_true 10 in_state "$running" RUNNING
 t 10 scancel "$pending"
-check "gpushare-sim plays what sacct prints" until_true 10 played
+check "gpushare-sim plays what sacct prints" until_true 30 played
 t 10 scancel "$running"
 wait_over "$running"
 
