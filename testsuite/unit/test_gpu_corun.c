@@ -144,6 +144,16 @@ static double progress(const struct program *p, uint64_t ns)
 	return p->did * (double)p->alone_ns / (double)ns;
 }
 
+/* What so many do together, as the status says. */
+static double together(uint32_t n)
+{
+	struct gs_gpu_status status;
+
+	gs_gpu_status(gpu, &status);
+	assert_int_equal(status.corun, n);
+	return status.corun_progress;
+}
+
 static void runs_beside_where_it_gains(void **unused)
 {
 	/* kernels of seconds, of milliseconds, and shorter than the tick's granularity allows */
@@ -166,6 +176,7 @@ static void runs_beside_where_it_gains(void **unused)
 		/* 0.77 each: one on 0.77 of the GPU, the other one on 0.23, where it is as fast */
 		assert_true(progress(&p[0], 4000 * MS) > 0.7);
 		assert_true(progress(&p[1], 4000 * MS) > 0.7);
+		assert_true(together(2) > 1.4);
 		all_leave(p[0].c, p[1].c);
 	}
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "gpushare/arbiter/gpu.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,8 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->evict_p50_us = gpu->figures.latency.p50_us;
 	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;
+	status->corun = gpu->corun.n;
+	status->corun_progress = gpu->corun.phase == GS_CORUN_KEPT ? gpu->corun.sum : (double)NAN;
 	LIST_FOREACH (t, &gpu->clients, link) {
 		status->clients++;
 		status->waiting += t->task && !gs_gpu_is_holder(t);

@@ -40,6 +40,10 @@ struct gs_gpu_status {
 	uint64_t evictions, overdue;
 	double evict_p50_us, evict_p99_us; /* of the latest evictions, see step_usage.h */
 	uint64_t handover_ns;              /* what the scheduler assumes a hand-over to cost now */
+	/* clients that have it together, each with a part (corun.h); 0: none. And what they do
+	 * together, of what one does alone; NAN while no clients gain by it. */
+	uint32_t corun;
+	double corun_progress;
 };
 
 /* Makes the state of GPU number `index`; NULL with the reason. The options are copied. */
