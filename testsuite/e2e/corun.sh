@@ -64,7 +64,7 @@ start() { # LINE...
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=200ms
 check "two equals are tried on parts of the GPU, and take turns again since nothing is gained" trial 'take turns, since they gain too little'
 check "gpushared stops" stop_daemon
-# However little they gain.
+# So that any sum of at least 1 is kept.
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=100ms,corun_gain=0
 check "one is killed" killed
 check "gpushared is still there" gpusharectl status

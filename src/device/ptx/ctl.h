@@ -44,16 +44,16 @@ struct gs_ctl {
  * Which workers stay. Each reads this word as it begins, so the host can still change it for a
  * launch that waits in its stream. 0: all stay.
  *
- * Those on the multiprocessors first to end - 1. While another kernel fills these, blocks that find
- * no place there go to others and leave, so that too few may stay.
+ * gs_ctl_sms(): those on the multiprocessors first to end - 1. While another kernel fills these,
+ * too few workers may come to be there.
  */
 static inline uint32_t gs_ctl_sms(uint32_t first, uint32_t end)
 {
 	return first | end << 16;
 }
 
-/* The first ones, so many of GS_CTL_PARTS of all, but two at least: so many for each multiprocessor
- * of those that fit. */
+/* Workers 0 to workers * parts / GS_CTL_PARTS - 1, but two at least: worker 0 may be the proxy,
+ * which runs no block-tasks. */
 #define GS_CTL_PARTS 1024u
 static inline uint32_t gs_ctl_part(uint32_t parts)
 {
@@ -75,10 +75,10 @@ _Static_assert(offsetof(struct gs_ctl, stay_at) == 124, "GPU layout");
 
 /*
  * What a persistent variant does with it:
- *  entry   worker 0 stores 1 to slot.started (system scope).  A worker on a multiprocessor that is
- *          not among `sms` leaves without a claim.  So several kernels can divide the
- *          multiprocessors between them, though nobody can tell the GPU where to put a block. The
- *          workers that stay run all block-tasks. If none stays, the launch ends with nothing
+ *  entry   worker 0 stores 1 to slot.started (system scope).  A worker that does not stay by the
+ *          word at stay_at leaves without a claim.  So several kernels can divide the GPU between
+ *          them, though nobody can tell it where to put a block. The workers that stay run all
+ *          block-tasks. If none stays, the launch ends with nothing
  *          claimed, and `next` and `done` are what they were. The proxy may be anywhere.
  *  proxy   (EffiSha, section 6.3) worker 0, if asked to: reads slot.launch state, in
  *          host memory, every one or two microseconds; TOEVICT: limit = 0, saved =

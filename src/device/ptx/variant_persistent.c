@@ -15,8 +15,8 @@
  *   64      binary logarithm of the workers, plus 2; 68: the workers
  *   72, 76  the last even and odd round in which a thread met a barrier of the body
  *   80      four counts of a reduction over the block, by round
- *   96      1: claims read no limit, since the proxy makes them fail, or since this worker is on a
- *           multiprocessor of another kernel's; 2: this one was the proxy, and has told the slot
+ *   96      1: claims read no limit, since the proxy makes them fail, or since this worker does
+ *           not stay; 2: this one was the proxy, and has told the slot
  *  100      the limit that such claims go by: that when the launch began; 0 in the other case
  *  104      the last claim's first block-task (u64)
  * Thread 0 fills the slot that is not in use, so it need not wait until the slowest warp has read

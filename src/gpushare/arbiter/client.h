@@ -58,8 +58,8 @@ int gs_gpu_client_uses(const struct gs_gpu_client *t, uint64_t now);
 /* Is this client an equal of `of` (or `of` itself) that wants the GPU or uses it? */
 int gs_gpu_client_is_equal(const struct gs_gpu_client *t, const struct gs_gpu_client *of);
 
-/* Gives (grant 1) or takes (0) the right to launch, which a client does not have meanwhile that has
- * been asked to leave for a moment (corun.h): writes the page's word, sequentially
+/* Gives (grant 1) or takes (0) the right to launch. A client that is paused (corun.c) does not have
+ * it, whatever `grant` is. Writes the page's word, sequentially
  * consistent, before any slot is read (Dekker's handshake, see handover.c). */
 void gs_gpu_client_grant(struct gs_gpu_client *t, uint32_t grant);
 
@@ -70,7 +70,7 @@ int gs_gpu_client_is_preenqueued(const struct gs_gpu_client *t);
 /*
  * Schedules what is READY: to TORUN, or straight to RUNNING if the launch is pre-enqueued. A launch
  * that was told to leave before it started is called back (TOEVICT to RUNNING). Does nothing while
- * the client has been asked to leave for a moment (corun.h).
+ * the client is paused (corun.c).
  *
  * Returns how many launches the caller must ring the doorbell for, in the meaning of
  * gs_page_doorbell_for(): the number of program threads to wake, or UINT_MAX if the client's agent

@@ -2,6 +2,7 @@
 /* Equals beside each other on parts of the GPU; see corun.h. */
 #include "gpushare/arbiter/corun.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -29,10 +30,11 @@
 #define REFUSED_MOST_NS (600 * GS_NS_PER_S)
 /* A client that pauses for less than this is still one of them. */
 #define ABSENT_NS (10 * GS_NS_PER_MS)
-/* How often it is polled whether the kernels have left, and after how long they are let go on. */
+/* How often it is polled whether the kernels have left, and after how long they go on even if some
+ * have not. */
 #define POLL_NS (20 * GS_NS_PER_US)
 #define LEAVE_MOST_NS (5 * GS_NS_PER_MS)
-/* More progress than this is a wrong claim. */
+/* No kernel gains so much by fewer blocks; a claim that has changed meanwhile may say so. */
 #define PROGRESS_MOST 4.0
 
 static int is_member(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
@@ -174,15 +176,15 @@ static void begin_epoch(struct gs_gpu *gpu, uint64_t now)
 	}
 }
 
-/* ---- beginning and ending ------------------------------------------------------------ */
-
-static void say_sum(const struct gs_gpu *gpu, const char *what)
+static void say(const struct gs_gpu *gpu, const char *what)
 {
 	const struct gs_gpu_corun *c = &gpu->corun;
+	char sum[64] = "";
 
-	gs_log(GS_LOG_INFO,
-	       "gpu %u: %s and %u more %s: together they make %.2f of one's progress alone",
-	       gpu->index, c->client[0]->p.name, c->n - 1, what, c->sum);
+	if (c->sum > 0)
+		snprintf(sum, sizeof(sum), ": the sum of their progress is %.2f", c->sum);
+	gs_log(GS_LOG_INFO, "gpu %u: %s and %u more %s%s", gpu->index, c->client[0]->p.name,
+	       c->n - 1, what, sum);
 }
 
 /* They take turns again; who still has a time slice gets all of it at once. */
@@ -237,8 +239,7 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 	}
 	if (!known->kept) {
 		gs_balance_start(c->is, n);
-		gs_log(GS_LOG_INFO, "gpu %u: %s and %u more are tried on parts of the GPU",
-		       gpu->index, client[0]->p.name, n - 1);
+		say(gpu, "are tried on parts of the GPU");
 		known->begun++;
 	}
 	c->phase = known->kept && now < known->solo_until ? GS_CORUN_KEPT : GS_CORUN_SOLO;
@@ -246,8 +247,6 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 	end_epoch(gpu, now);
 	c->since_ns = 0;
 }
-
-/* ---- epochs ---------------------------------------------------------------------------- */
 
 static uint64_t epoch_ns(const struct gs_gpu *gpu)
 {
@@ -309,7 +308,7 @@ static int trial_ended(struct gs_gpu *gpu, double sum)
 	c->phase = GS_CORUN_KEPT;
 	known_of(gpu, c->key, 1)->kept = 1;
 	known_of(gpu, c->key, 1)->begun = 0;
-	say_sum(gpu, "stay on parts of the GPU");
+	say(gpu, "stay on parts of the GPU");
 	return 1;
 }
 
@@ -355,7 +354,9 @@ static void run(struct gs_gpu *gpu, uint64_t now)
 		begin_epoch(gpu, now);
 		return;
 	}
-	say_sum(gpu, "take turns, since they gain too little on parts of the GPU");
+	say(gpu, gpu->corun.phase == GS_CORUN_SOLO ?
+			 "take turns, since one of them did nothing while it was alone" :
+			 "take turns, since they gain too little on parts of the GPU");
 	refuse(gpu, now);
 }
 

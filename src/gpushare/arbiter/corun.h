@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Under MPS, equals whose kernels can all leave run beside each other instead of taking turns, each
- * with a part of the blocks that fit on the GPU. The blocks of all are on all multiprocessors
- * (SMK's partial context switching divides each of them). That gains where one of them, waiting for
- * memory, loses little by having fewer blocks.
+ * Under MPS, equals whose kernels are all persistent variants run beside each other instead of
+ * taking turns, each with a part of the blocks that fit on the GPU. Where the blocks are is the
+ * GPU's affair, so each multiprocessor may have some of all, as with SMK. That can gain where one
+ * of them, waiting for memory, loses little by having fewer blocks.
  *
  * Time is divided into epochs. At the end of each the kernels leave the GPU, so that it shows how
- * much of their work is done. At first each client has the GPU to itself for an epoch: that is its
- * speed alone. Then follows a trial of some epochs beside each other; after each one the parts are
- * moved towards equal progress per share (corun/balance.h). The clients go on that way only if
- * their progress together is more than turns would give. If not, they take turns, and it is tried
- * again much later.
+ * much of their work is done. At first, and again every 20 s, each client has the GPU to itself for
+ * an epoch: that is its speed alone. Then follows a trial of some epochs beside each other; after
+ * each one the parts are moved towards equal progress per share (corun/balance.h). The clients go
+ * on that way only if their progress together is more than turns would give. If not, they take
+ * turns, and it is tried again much later.
  *
  * What a launch would take alone is the client's claim, but only its ratio to the same client's
  * claims in the time that it was alone counts.

@@ -40,8 +40,8 @@ struct gs_gpu_status {
 	uint64_t evictions, overdue;
 	double evict_p50_us, evict_p99_us; /* of the latest evictions, see step_usage.h */
 	uint64_t handover_ns;              /* what the scheduler assumes a hand-over to cost now */
-	/* clients that have it together, each with a part (corun.h); 0: none. And what they do
-	 * together, of what one does alone; NAN while no clients gain by it. */
+	/* clients that run beside each other on parts of it, or are tried (corun.h); and the sum of
+	 * their progress, NAN in trials and while each is measured alone */
 	uint32_t corun;
 	double corun_progress;
 };

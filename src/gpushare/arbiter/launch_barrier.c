@@ -21,9 +21,9 @@
  * little more than half of its bursts; while others stop for it, the GPU is idle for the rest. */
 #define DENSE_PERCENT 75
 #define WORTH_PERCENT 60
-/* While others compute beside it, any client seems to compute for most of its bursts, because they
- * slow it down. So what counts are bursts for which others are stopped, and for each client they
- * are in one of so many: it may have come to launch in another way. */
+/* A client is judged by bursts for which others are stopped, since their work would slow it down,
+ * and any client would look busy. Others stop for each client in one of so many bursts at least: it
+ * may have come to launch in another way. */
 #define TRIAL_BURSTS 16
 /* The sums of gs_launches are halved beyond this, so that they follow what the program does. */
 #define SUMS_MOST_NS (10 * GS_NS_PER_MS)

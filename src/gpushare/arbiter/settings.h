@@ -43,8 +43,7 @@ struct gs_gpu_options {
 	/* MPS: equals run beside each other on parts of the GPU (corun.h) */
 	struct gs_corun_options {
 		uint32_t most;     /* so many clients, GS_CORUN_CLIENTS at most; 0: none */
-		double least_gain; /* only if their progress together is at least 1 more than this
-				    */
+		double least_gain; /* they take turns unless their progress sums up to 1 and this */
 		uint64_t epoch_ns; /* how often their progress is measured */
 	} corun;
 	int one_context; /* MPS: the kernels of all clients run in one context, beside each other */

@@ -178,8 +178,7 @@ struct gs_copies {
  *
  * It writes part as well (arbiter/corun.h): of the blocks that fit on the GPU, a launch with
  * GS_SLOT_DIVIDES has so many, in GS_PAGE_PARTS parts of all. It counts when the blocks begin, also
- * for a launch that has waited in its stream. 0: all, and it will not change for what is launched
- * now.
+ * for a launch that has waited in its stream. 0: CoRun= is off, and launches need not look.
  *
  * It also writes the words of the launch barrier (arbiter/launch_barrier.h). While wait_every_us is
  * not 0, a more urgent client may come at any moment: the client has the GPU wait in its streams

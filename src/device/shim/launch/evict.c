@@ -196,11 +196,10 @@ static int let_go(struct shim_session *s, struct gs_slot *slot)
 	       (shim_session_forsaken(s) && gs_slot_move(slot, GS_K_READY, GS_K_RUNNING));
 }
 
-/* A kernel whose launches are all evicted is never measured. How long a relaunch took until it left
- * is an upper bound for what it did, and better than nothing: without a time its launches count as
- * ones that nobody knows how long they take to leave. A first launch may have waited in its stream,
- * and a guarded one's relaunch has blocks that only leave.
- */
+/* A kernel whose launches are all evicted is never measured, and without a time it counts as one
+ * that cannot leave. How long a relaunch took until it left is an upper bound for what it did,
+ * which is better than nothing. A first launch does not count, since it may have waited in its
+ * stream, nor does a guarded kernel, whose relaunch has blocks that only leave. */
 static void learn_from_eviction(struct shim_launch *l, uint64_t done)
 {
 	const struct shim_progress *p = &l->progress;
