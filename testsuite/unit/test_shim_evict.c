@@ -265,13 +265,28 @@ static void test_kernels_hear_of_their_part(void **unused)
 	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
 	await_call("relaunch-variant", text, sizeof(text));
 	assert_non_null(strstr(text, "record-control await-relaunch relaunch-variant"));
-	/* All of it again, and then nobody looks any more. */
+	/* All of it again, although nothing is out. */
+	finish_all();
+	EVENTUALLY(all_prepared());
+	forget_calls();
+	gs_page_store(page->priorities.part, GS_PAGE_PARTS);
+	ring();
+	await_call("write-control-0", text, sizeof(text));
+	/* Who launches does not wait for the agent, which does not know yet. */
+	forget_calls();
+	gs_page_store(page->priorities.part, GS_PAGE_PARTS / 2);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	fake_driver_calls(text, sizeof(text));
+	assert_non_null(strstr(text, "write-control-2147484160"));
+	finish_all();
+	EVENTUALLY(all_prepared());
+	/* Then nobody looks any more. */
 	gs_page_store(page->priorities.part, 0);
 	ring();
 	await_call("write-control-0", text, sizeof(text));
-	gs_page_store(slot->state, GS_K_READY);
-	EVENTUALLY(gs_page_load(slot->state) == GS_K_RUNNING);
-	assert_int_equal(ctl->stay_at, 0);
+	assert_int_equal(launch(kernel, LONG_GRID), CUDA_SUCCESS);
+	memcpy(&at, (const char *)fake_driver_params() + 16, sizeof(at));
+	assert_int_equal(((const struct gs_ctl *)(uintptr_t)at)->stay_at, 0);
 	finish_all();
 }
 

@@ -13,6 +13,7 @@
 #include "device/ptx/guard.h"
 #include "device/shim/base/upcalls.h"
 #include "device/shim/base/wraps.h"
+#include "device/shim/context/part.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct shim_context *contexts;      /* under lock; records are never freed */
@@ -132,6 +133,8 @@ static int equip(struct shim_context *c, struct shim_session *s)
 		image[i].slot =
 			c->page + offsetof(struct gs_page, slot) + i * sizeof(struct gs_slot);
 	}
+	c->state.part_word = shim_part_word(s->page);
+	image[GS_PAGE_SLOTS].next = c->state.part_word;
 	c->image = image;
 	/* No preemptible kernel of the context is out yet, so a plain copy is safe here. */
 	rc = REAL(cuMemcpyHtoDAsync_v2)(c->ctl, image, bytes, c->relaunch);
@@ -147,6 +150,16 @@ static int equip(struct shim_context *c, struct shim_session *s)
 	free(image);
 	c->image = NULL;
 	return -1;
+}
+
+struct shim_context *shim_context_first(void)
+{
+	struct shim_context *c;
+
+	pthread_mutex_lock(&lock);
+	c = contexts;
+	pthread_mutex_unlock(&lock);
+	return c;
 }
 
 static struct shim_context *find(CUcontext ctx)

@@ -30,11 +30,14 @@ enum shim_context_event {
 	SHIM_CONTEXT_EVENTS
 };
 
-/* What the agent keeps of a context. */
-struct shim_context_agent {
-	uint64_t polled_ns; /* when it last checked the context for a fault */
-	uint32_t part;      /* the page's part that it has told the GPU (shim_context_part) */
-	int part_unsettled; /* 1: that may still be on its way */
+/* What is known of a context beside its launches. */
+struct shim_context_state {
+	uint64_t polled_ns; /* when the agent last checked it for a fault */
+	/* the word that says how many workers stay, as the GPU has it (part.h); 1: it may still be
+	 * on its way; and who writes it */
+	_Atomic uint32_t part_word;
+	_Atomic int part_unsettled;
+	atomic_flag part_busy;
 };
 
 struct shim_context {
@@ -50,7 +53,7 @@ struct shim_context {
 	_Atomic uint32_t local_bytes;
 	int may_preenqueue; /* its streams can wait for words of the page (grant.h) */
 	/* the control blocks: GS_PAGE_SLOTS structs gs_ctl; and behind them the word of
-	 * shim_context_part() */
+	 * part.h */
 	CUdeviceptr ctl;
 	struct gs_ctl *image; /* their contents as the host has written them */
 	CUdeviceptr page;     /* the page, as the GPU sees it */
@@ -60,7 +63,7 @@ struct shim_context {
 	/* threads of the shim that use it now (shim_context_use), apart from the program's own
 	 * calls */
 	_Alignas(SHIM_LINE) _Atomic unsigned int users;
-	struct shim_context_agent agent;
+	struct shim_context_state state;
 	void *view;       /* a mapping of the page for this context alone, or NULL */
 	CUstream control; /* eviction signals */
 	CUstream relaunch;
@@ -69,13 +72,6 @@ struct shim_context {
 	/* pinned memory with the values of signals that are sent by copies (evict.c), or NULL */
 	uint32_t *word;
 };
-
-/* Where the context's kernels find which of their workers stay (ctl.h), in device memory; the agent
- * writes it (signals.h). */
-static inline CUdeviceptr shim_context_part(const struct shim_context *c)
-{
-	return c->ctl + GS_PAGE_SLOTS * sizeof(struct gs_ctl);
-}
 
 /*
  * The current context's record, which is made on first use. NULL: no context is current, or it
@@ -116,6 +112,10 @@ CUcontext shim_context_handle(void);
 
 /* The program makes a call that changes this thread's current context. */
 void shim_context_changes(void);
+
+/* The first of all contexts that were equipped, gone ones included; NULL: there is none. They are
+ * linked by `next` and never freed. */
+struct shim_context *shim_context_first(void);
 
 /*
  * The driver crashes if a resource of a destroyed context is used, and the program may destroy a

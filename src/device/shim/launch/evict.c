@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "device/shim/context/fault.h"
+#include "device/shim/context/part.h"
 #include "device/shim/launch/enqueue.h"
 #include "device/shim/launch/force.h"
 #include "device/shim/launch/grant.h"
@@ -158,7 +159,7 @@ static CUresult settle_limit(struct shim_evictor *e, struct shim_launch *l)
 	if (rc == CUDA_SUCCESS)
 		rc = REAL(cuStreamWaitEvent)(c->relaunch, c->event[SHIM_SETTLED], 0);
 	if (rc == CUDA_SUCCESS)
-		l->eviction.unsettled = c->agent.part_unsettled = 0;
+		l->eviction.unsettled = c->state.part_unsettled = 0;
 	return rc;
 }
 
@@ -173,7 +174,7 @@ static CUresult lift_limit(struct shim_evictor *e, struct shim_launch *l, uint64
 	l->eviction.signals = 0;
 	lift_orders_behind(e, l, now);
 	l->as.transform->signal(l, &to);
-	if (l->eviction.unsettled || l->ctx->agent.part_unsettled ||
+	if (l->eviction.unsettled || l->ctx->state.part_unsettled ||
 	    __atomic_load_n(to.image, __ATOMIC_ACQUIRE) != to.stay)
 		rc = settle_limit(e, l);
 	if (rc == CUDA_SUCCESS)
@@ -261,9 +262,9 @@ static void relaunch(struct shim_evictor *e, struct shim_launch *l, uint64_t now
 /* Checks from time to time, while launches are out, whether the context has failed. */
 static int context_failed(struct shim_evictor *e, struct shim_context *c, uint64_t now)
 {
-	if (!c->fault && now - c->agent.polled_ns >= FAULT_POLL_NS &&
+	if (!c->fault && now - c->state.polled_ns >= FAULT_POLL_NS &&
 	    shim_evictor_enter(e, c) == 0) {
-		c->agent.polled_ns = now;
+		c->state.polled_ns = now;
 		shim_fault_poll(c);
 	}
 	return c->fault != CUDA_SUCCESS;
@@ -289,8 +290,6 @@ static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t no
 	}
 	if (!l->evictable || (!l->enqueued && state != GS_K_TOEVICT))
 		return;
-	if (l->as.transform->divides)
-		shim_signals_part(e, l->ctx);
 	if (state == GS_K_TOEVICT) {
 		if (!shim_force_counts(e->session))
 			signal_eviction(e, l, now);
@@ -308,6 +307,14 @@ static void read_slot(struct shim_evictor *e, struct shim_launch *l, uint64_t no
 		relaunch(e, l, now);
 }
 
+/* All contexts hear of it, since a kernel of any may go out before the next inspection. */
+static void tell_parts(struct shim_evictor *e)
+{
+	for (struct shim_context *c = shim_context_first(); c; c = c->next)
+		if (c->image && shim_part_is_old(e->session, c) && shim_evictor_enter(e, c) == 0)
+			shim_part_tell(e->session, c);
+}
+
 /* Launches on the GPU come first, since those queued behind them can wait. */
 uint64_t shim_evictor_inspect(struct shim_evictor *e)
 {
@@ -315,6 +322,7 @@ uint64_t shim_evictor_inspect(struct shim_evictor *e)
 	uint32_t slots = gs_page_slots(e->session->page);
 
 	e->waits = 0;
+	tell_parts(e);
 	for (int started = 1; started >= 0; started--) {
 		for (uint32_t i = 0; i < slots; i++)
 			if ((gs_page_load(e->session->page->slot[i].started) != 0) == started)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device/shim/context/part.h"
 #include "device/shim/variant/transforms.h"
 #include "device/shim/launch/packed.h"
 
@@ -33,7 +34,7 @@ static uint32_t stay_at(const struct shim_session *s, const struct shim_launch *
 {
 	if (!gs_page_load(s->page->priorities.part))
 		return 0;
-	return (uint32_t)(shim_context_part(l->ctx) - shim_launch_ctl(l, 0));
+	return (uint32_t)(shim_part_at(l->ctx) - shim_launch_ctl(l, 0));
 }
 
 static uint32_t aim_ns(const struct shim_session *s)
@@ -65,6 +66,8 @@ static void prepare(const struct shim_session *s, struct shim_launch *l)
 	uint32_t aim = aim_ns(s), at = stay_at(s, l);
 	unsigned int n = 0;
 
+	if (at)
+		shim_part_tell(s, l->ctx);
 	l->as.proxy = (uint8_t)has_proxy(s, l);
 	memcpy(l->as.packed.bytes + l->as.variant->params.ctl_offset, &ctl, sizeof(ctl));
 #define UPDATE(bits, field, v) \

@@ -72,27 +72,6 @@ CUresult shim_signals_flush(struct shim_evictor *e)
 	return rc;
 }
 
-/* The page's part, as kernels read it. */
-static uint32_t word_of(uint32_t part)
-{
-	return part && part < GS_PAGE_PARTS ? gs_ctl_part(part * GS_CTL_PARTS / GS_PAGE_PARTS) : 0;
-}
-
-void shim_signals_part(struct shim_evictor *e, struct shim_context *c)
-{
-	uint32_t part = gs_page_load(e->session->page->priorities.part);
-	CUresult rc;
-
-	if (part == c->agent.part || shim_evictor_enter(e, c) < 0)
-		return;
-	rc = REAL(cuStreamWriteValue32_v2)(c->control, shim_context_part(c), word_of(part), 0);
-	shim_fault_seen(c, rc);
-	if (rc != CUDA_SUCCESS)
-		return;
-	c->agent.part = part;
-	c->agent.part_unsettled = 1;
-}
-
 void shim_signals_set(struct shim_evictor *e, struct shim_launch *l, int leave)
 {
 	struct shim_signal to;

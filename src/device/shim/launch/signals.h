@@ -18,10 +18,6 @@ void shim_evictor_leave(struct shim_evictor *e);
  * what it needs, so the image is updated, too. */
 void shim_signals_set(struct shim_evictor *e, struct shim_launch *l, int leave);
 
-/* Tells the context's kernels how many of their workers stay, if the page's part has changed. Those
- * that have not begun see it; a relaunch must be ordered behind it (part_unsettled). */
-void shim_signals_part(struct shim_evictor *e, struct shim_context *c);
-
 /* Sends what has been queued. Returns what the driver said; nothing stays in the queue. */
 CUresult shim_signals_flush(struct shim_evictor *e);
 
