@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "gpushare/arbiter/client.h"
+#include "gpushare/arbiter/corun_known.h"
 #include "gpushare/arbiter/holders.h"
 #include "gpushare/arbiter/polling.h"
 #include "gpushare/arbiter/usage.h"
@@ -79,35 +80,6 @@ static uint32_t find(struct gs_gpu *gpu, const struct gs_gpu_client *of,
 	return n > 1 ? n : 0;
 }
 
-/* Identifies who they are. */
-static uint64_t key_of(struct gs_gpu_client *const client[], uint32_t n)
-{
-	uint64_t key = n;
-
-	for (uint32_t i = 0; i < n; i++)
-		key = (key ^ client[i]->p.id) * UINT64_C(0x9e3779b97f4a7c15);
-	return key ? key : 1;
-}
-
-/* What is known of them; else what is known of others longest ago, for `make`. NULL: nothing. */
-static struct gs_corun_known *known_of(struct gs_gpu *gpu, uint64_t key, int make)
-{
-	struct gs_corun_known *oldest = &gpu->corun.known[0];
-
-	for (size_t i = 0; i < GS_CORUN_KNOWN; i++) {
-		struct gs_corun_known *k = &gpu->corun.known[i];
-
-		if (k->key == key)
-			return k;
-		if (k->used_ns < oldest->used_ns)
-			oldest = k;
-	}
-	if (!make)
-		return NULL;
-	*oldest = (struct gs_corun_known) { .key = key };
-	return oldest;
-}
-
 static void tell_part(struct gs_gpu_client *t, uint32_t part)
 {
 	struct gs_page *page = t->p.page;
@@ -118,13 +90,18 @@ static void tell_part(struct gs_gpu_client *t, uint32_t part)
 	gs_page_doorbell(page);
 }
 
+static uint32_t whole(const struct gs_gpu *gpu)
+{
+	return gpu->o.corun.most && gpu->o.one_context ? GS_PAGE_PARTS : 0;
+}
+
 static void tell_parts(struct gs_gpu *gpu)
 {
 	const struct gs_gpu_corun *c = &gpu->corun;
 	int divided = c->phase == GS_CORUN_TRIAL || c->phase == GS_CORUN_KEPT;
 
 	for (uint32_t i = 0; i < c->n; i++)
-		tell_part(c->client[i], divided ? c->is[i].parts : GS_PAGE_PARTS);
+		tell_part(c->client[i], divided ? c->is[i].parts : whole(gpu));
 }
 
 /* Has their kernels leave. They may not launch until they are let go on. */
@@ -195,7 +172,7 @@ static void stop(struct gs_gpu *gpu, uint64_t now)
 
 	if (c->phase == GS_CORUN_OFF)
 		return;
-	known = known_of(gpu, c->key, 1);
+	known = gs_corun_known_of(gpu, c->key, 1);
 	known->used_ns = now;
 	if (known->kept)
 		memcpy(known->is, c->is, sizeof(known->is));
@@ -209,7 +186,7 @@ static void stop(struct gs_gpu *gpu, uint64_t now)
 
 static void refuse(struct gs_gpu *gpu, uint64_t now)
 {
-	struct gs_corun_known *known = known_of(gpu, gpu->corun.key, 1);
+	struct gs_corun_known *known = gs_corun_known_of(gpu, gpu->corun.key, 1);
 
 	known->kept = 0;
 	known->begun = 0;
@@ -224,7 +201,7 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 		  uint64_t now)
 {
 	struct gs_gpu_corun *c = &gpu->corun;
-	struct gs_corun_known *known = known_of(gpu, key_of(client, n), 1);
+	struct gs_corun_known *known = gs_corun_known_of(gpu, gs_corun_key(client, n), 1);
 
 	c->key = known->key;
 	c->n = n;
@@ -240,8 +217,8 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 	if (!known->kept) {
 		gs_balance_start(c->is, n);
 		say(gpu, "are tried on parts of the GPU");
-		known->begun++;
 	}
+	known->begun++;
 	c->phase = known->kept && now < known->solo_until ? GS_CORUN_KEPT : GS_CORUN_SOLO;
 	tell_parts(gpu);
 	end_epoch(gpu, now);
@@ -264,7 +241,7 @@ static double speed(const struct gs_gpu_corun *c, uint32_t i, uint64_t now)
 static int solo_ended(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_corun *c = &gpu->corun;
-	struct gs_corun_known *known = known_of(gpu, c->key, 1);
+	struct gs_corun_known *known = gs_corun_known_of(gpu, c->key, 1);
 
 	known->solo[c->alone] = speed(c, c->alone, now);
 	if (!(known->solo[c->alone] > 0))
@@ -283,7 +260,7 @@ static int solo_ended(struct gs_gpu *gpu, uint64_t now)
 static double note_progress(struct gs_gpu *gpu, uint64_t now)
 {
 	struct gs_gpu_corun *c = &gpu->corun;
-	const struct gs_corun_known *known = known_of(gpu, c->key, 1);
+	const struct gs_corun_known *known = gs_corun_known_of(gpu, c->key, 1);
 
 	for (uint32_t i = 0; i < c->n; i++) {
 		double is = known->solo[i] > 0 ? speed(c, i, now) / known->solo[i] : 0;
@@ -306,8 +283,8 @@ static int trial_ended(struct gs_gpu *gpu, double sum)
 	if (c->sum < 1 + gpu->o.corun.least_gain)
 		return 0;
 	c->phase = GS_CORUN_KEPT;
-	known_of(gpu, c->key, 1)->kept = 1;
-	known_of(gpu, c->key, 1)->begun = 0;
+	gs_corun_known_of(gpu, c->key, 1)->kept = 1;
+	gs_corun_known_of(gpu, c->key, 1)->begun = 0;
 	say(gpu, "stay on parts of the GPU");
 	return 1;
 }
@@ -317,9 +294,10 @@ static int kept_ended(struct gs_gpu *gpu, double sum, uint64_t now)
 	struct gs_gpu_corun *c = &gpu->corun;
 
 	c->sum = sum;
+	gs_corun_known_of(gpu, c->key, 1)->begun = 0;
 	c->poor = sum < 1 + gpu->o.corun.least_gain ? c->poor + 1 : 0;
 	/* They may have come to do other things. */
-	if (now >= known_of(gpu, c->key, 1)->solo_until) {
+	if (now >= gs_corun_known_of(gpu, c->key, 1)->solo_until) {
 		c->phase = GS_CORUN_SOLO;
 		tell_parts(gpu);
 	}
@@ -364,9 +342,10 @@ void gs_gpu_corun_step(struct gs_gpu *gpu, const struct gs_gpu_client *of, uint6
 {
 	struct gs_gpu_client *client[GS_CORUN_CLIENTS];
 	uint32_t n = find(gpu, of, client, now);
-	const struct gs_corun_known *known = n ? known_of(gpu, key_of(client, n), 0) : NULL;
+	const struct gs_corun_known *known =
+		n ? gs_corun_known_of(gpu, gs_corun_key(client, n), 0) : NULL;
 
-	if (!n || (gs_gpu_corun_is_on(gpu) && key_of(client, n) != gpu->corun.key))
+	if (!n || (gs_gpu_corun_is_on(gpu) && gs_corun_key(client, n) != gpu->corun.key))
 		stop(gpu, now);
 	if (!n)
 		return;
@@ -374,7 +353,7 @@ void gs_gpu_corun_step(struct gs_gpu *gpu, const struct gs_gpu_client *of, uint6
 		if (gpu->leaving || (known && now < known->refused_until))
 			return;
 		begin(gpu, client, n, now);
-		if (known_of(gpu, gpu->corun.key, 1)->begun > CUT_SHORT_MOST) {
+		if (gs_corun_known_of(gpu, gpu->corun.key, 1)->begun > CUT_SHORT_MOST) {
 			refuse(gpu, now);
 			return;
 		}
@@ -390,10 +369,16 @@ uint64_t gs_gpu_corun_next(const struct gs_gpu *gpu, uint64_t now)
 				     gpu->corun.since_ns + epoch_ns(gpu);
 }
 
+void gs_gpu_corun_configured(struct gs_gpu_client *t)
+{
+	if (!is_member(t->gpu, t)) /* or else the next step ends it, or goes on */
+		tell_part(t, whole(t->gpu));
+}
+
 void gs_gpu_corun_reset(struct gs_gpu_client *t, uint64_t now)
 {
 	if (is_member(t->gpu, t))
 		stop(t->gpu, now);
 	t->holder_state.paused = 0;
-	tell_part(t, t->gpu->o.corun.most && t->gpu->o.one_context ? GS_PAGE_PARTS : 0);
+	tell_part(t, whole(t->gpu));
 }

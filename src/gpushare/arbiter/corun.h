@@ -36,6 +36,9 @@ static inline int gs_gpu_corun_is_on(const struct gs_gpu *gpu)
 /* When gs_gpu_corun_step() must be called again, ns; UINT64_MAX: for its own sake never. */
 uint64_t gs_gpu_corun_next(const struct gs_gpu *gpu, uint64_t now);
 
+/* The GPU's options have changed. */
+void gs_gpu_corun_configured(struct gs_gpu_client *client);
+
 /* The client comes, with a page that may be of an earlier daemon, or goes. */
 void gs_gpu_corun_reset(struct gs_gpu_client *client, uint64_t now);
 

@@ -251,8 +251,8 @@ struct gs_corun_known {
 	uint64_t key; /* who they are; 0: nothing is known */
 	uint64_t used_ns;
 	uint64_t refused_until, wait_ns; /* not again before; how long that was from then on */
-	uint32_t begun;                  /* trials that were cut short since */
-	uint8_t kept;                    /* they gained, with these parts */
+	uint32_t begun; /* how often something has cut them short before an epoch counted */
+	uint8_t kept;   /* they gained, with these parts */
 	struct gs_balance is[GS_CORUN_CLIENTS];
 	/* alone time of what each did in a ns while it had the GPU to itself, and how long that
 	 * counts. It would be 1 if all claims were right. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpushare/arbiter/corun.h"
 #include "gpushare/arbiter/group.h"
 #include "gpushare/arbiter/gpu.h"
 #include "gpushare/arbiter/launch_barrier.h"
@@ -99,6 +100,7 @@ int gs_gpu_configure(struct gs_gpu *gpu, const struct gs_gpu_options *options, u
 	keep_names(gpu, options);
 	gs_gpu_group_leave_all(gpu);
 	LIST_FOREACH (t, &gpu->clients, link) {
+		gs_gpu_corun_configured(t);
 		t->watch.leave_most_ns = options->leave_most_ns;
 		gs_launch_barrier_reset(t);
 		t->dirty = 1; /* the next poll makes it a task again */

@@ -50,12 +50,18 @@ static struct gs_copy_options copies_of(const struct gs_config *c)
 	return (struct gs_copy_options) { (enum gs_copy_policy)c->copy_policy, { kib, kib } };
 }
 
+/* While one is measured alone its equals wait so long. */
+#define CORUN_EPOCH_MOST (200 * GS_NS_PER_MS)
+
 static struct gs_corun_options corun_of(const struct gs_config *c)
 {
 	uint32_t most = c->corun_most < GS_CORUN_CLIENTS ? c->corun_most : GS_CORUN_CLIENTS;
 
+	uint64_t epoch_ns =
+		c->corun_epoch_ns < CORUN_EPOCH_MOST ? c->corun_epoch_ns : CORUN_EPOCH_MOST;
+
 	return (struct gs_corun_options) { c->corun ? most : 0, (double)c->corun_gain / 100,
-					   c->corun_epoch_ns };
+					   epoch_ns };
 }
 
 /* The node's options; `class` must have room for GS_SCHED_CLASSES_MAX. */
