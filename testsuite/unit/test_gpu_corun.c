@@ -243,6 +243,32 @@ static void cut_short_again_and_again(void **unused)
 	all_leave(p[0].c, p[1].c, p[2].c);
 }
 
+/* Nor does what interrupts those that gain, before any epoch of theirs has ended: they are not
+ * tried again for a while. */
+static void interrupted_again_and_again(void **unused)
+{
+	struct program p[3];
+
+	(void)unused;
+	begin_corun(4);
+	p[0] = program(1, 200 * MS, 1);
+	p[1] = program(2, 300 * MS, 0.3);
+	play(p, 2, 2000 * MS);
+	assert_true(together(2) > 1.4);
+	p[2] = program(3, 5 * MS, 1);
+	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
+	for (int i = 0; i < 10; i++) {
+		p[2].idle_until = now + 95 * MS;
+		play(p, 3, 100 * MS);
+	}
+	leave(p[2].c);
+	play(p, 2, 1000 * MS);
+	together(0);
+	play(p, 2, 12000 * MS);
+	assert_true(together(2) > 1.4);
+	all_leave(p[0].c, p[1].c);
+}
+
 static void progress_goes_by_shares(void **unused)
 {
 	struct program p[2];
@@ -366,6 +392,7 @@ int main(void)
 		cmocka_unit_test(takes_turns_where_it_does_not),
 		cmocka_unit_test(claims_do_not_count),
 		cmocka_unit_test(cut_short_again_and_again),
+		cmocka_unit_test(interrupted_again_and_again),
 		cmocka_unit_test(progress_goes_by_shares),
 		cmocka_unit_test(three_and_four),
 		cmocka_unit_test(who_stays_gets_all),
