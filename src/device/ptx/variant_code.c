@@ -15,7 +15,7 @@ _Static_assert(
 		offsetof(struct gs_ctl, nctaid) == 88 && offsetof(struct gs_ctl, workers) == 100 &&
 		offsetof(struct gs_ctl, slot) == 104 && offsetof(struct gs_ctl, done) == 112 &&
 		offsetof(struct gs_ctl, proxy) == 116 && offsetof(struct gs_ctl, rearm) == 120 &&
-		offsetof(struct gs_ctl, stay_at) == 124,
+		offsetof(struct gs_ctl, stay_at) == 124 && GS_CTL_PARTS == 1024,
 	"the offsets below");
 _Static_assert(PTX_SLOT_STATE == 0 && PTX_SLOT_STARTED == 4 && PTX_SLOT_DONE == 8 &&
 		       PTX_STATE_READY == 1 && PTX_STATE_TOEVICT == 4 && PTX_STATE_DONE == 5,

@@ -38,6 +38,8 @@
 /* No kernel gains so much by fewer blocks; a claim that has changed meanwhile may say so. */
 #define PROGRESS_MOST 4.0
 
+_Static_assert(GS_BALANCE_PARTS == GS_PAGE_PARTS, "the page says what is divided here");
+
 static int is_member(const struct gs_gpu *gpu, const struct gs_gpu_client *t)
 {
 	for (uint32_t i = 0; i < gpu->corun.n; i++)
@@ -274,6 +276,7 @@ static double note_progress(struct gs_gpu *gpu, uint64_t now)
 static int trial_ended(struct gs_gpu *gpu, double sum)
 {
 	struct gs_gpu_corun *c = &gpu->corun;
+	struct gs_corun_known *known;
 
 	c->epochs++;
 	if (c->epochs > TRIAL_EPOCHS - JUDGED)
@@ -283,8 +286,9 @@ static int trial_ended(struct gs_gpu *gpu, double sum)
 	if (c->sum < 1 + gpu->o.corun.least_gain)
 		return 0;
 	c->phase = GS_CORUN_KEPT;
-	gs_corun_known_of(gpu, c->key, 1)->kept = 1;
-	gs_corun_known_of(gpu, c->key, 1)->begun = 0;
+	known = gs_corun_known_of(gpu, c->key, 1);
+	known->kept = 1;
+	known->begun = 0;
 	say(gpu, "stay on parts of the GPU");
 	return 1;
 }
@@ -292,12 +296,13 @@ static int trial_ended(struct gs_gpu *gpu, double sum)
 static int kept_ended(struct gs_gpu *gpu, double sum, uint64_t now)
 {
 	struct gs_gpu_corun *c = &gpu->corun;
+	struct gs_corun_known *known = gs_corun_known_of(gpu, c->key, 1);
 
 	c->sum = sum;
-	gs_corun_known_of(gpu, c->key, 1)->begun = 0;
+	known->begun = 0;
 	c->poor = sum < 1 + gpu->o.corun.least_gain ? c->poor + 1 : 0;
 	/* They may have come to do other things. */
-	if (now >= gs_corun_known_of(gpu, c->key, 1)->solo_until) {
+	if (now >= known->solo_until) {
 		c->phase = GS_CORUN_SOLO;
 		tell_parts(gpu);
 	}
