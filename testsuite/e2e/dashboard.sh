@@ -45,7 +45,8 @@ pids+=($!)
 URL=http://127.0.0.1:$port
 
 : >"$TMP/more"
-job() { t 120 gpusharectl run --shares 20 --mem 64M --partition "$@" >>"$TMP/jobs.out" 2>&1; }
+# In the background only: nothing is left of it once its process has been killed.
+job() { exec timeout 120 gpusharectl run --shares 20 --mem 64M --partition "$@" >>"$TMP/jobs.out" 2>&1; }
 job low -- sleep 100 & sleeper=$!
 pids+=($sleeper)
 known() { asleep=$(newest_job low) && [ "$asleep" != none ]; }
