@@ -193,6 +193,16 @@ int gs_option_period(const char *text, uint64_t *ns, struct gs_error *err)
 	return bounded(text, err) < 0 ? -1 : gs_period_parse(text, ns, err);
 }
 
+int gs_option_corun(const char *text, int *no, struct gs_error *err)
+{
+	int yes;
+
+	if (bounded(text, err) < 0 || gs_parse_bool(text, &yes, err) < 0)
+		return -1;
+	*no = !yes;
+	return 0;
+}
+
 /* One element, "gres:" taken off: name[:type][:count][(...)], count last. */
 static uint64_t element_count(const char *text, size_t length, const char *name)
 {

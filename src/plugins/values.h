@@ -52,6 +52,9 @@ int gs_option_priority(const char *text, uint32_t *priority, struct gs_error *er
 /* --gpushare-period and --gpushare-deadline: ns, 0.1 ms to a day.  0, or -1 with the reason. */
 int gs_option_period(const char *text, uint64_t *ns, struct gs_error *err);
 
+/* --gpushare-corun: *no is 1 for "no" and 0 for "yes".  0, or -1 with the reason. */
+int gs_option_corun(const char *text, int *no, struct gs_error *err);
+
 /*
  * How many of gres `name` a list of Slurm's says there are, all types added
  * up: "gpu:1,gpushare:30(IDX:0)", "gres:gpushare:25", "gpushare(CNT:40)",

@@ -20,9 +20,9 @@ configure() { # LINE...
 }
 says() { until_true 60 grep -q -- "$1" "$TMP/log" || { tail -n 20 "$TMP/log"; return 1; }; }
 # A program that has kernels on the GPU, or waits for it, as long as the file $TMP/NAME is there.
-begin_computing() { # NAME
+begin_computing() { # NAME [OPTION...]
 	: >"$TMP/$1"
-	t 300 gpusharectl run --shares 40 --mem 64M --partition low -- sh -c 'echo $$ >"$0.pid"; exec "$@"' "$TMP/$1" "$ENTRIES" compute "$TMP/$1" >"$TMP/$1.out" 2>&1 &
+	t 300 gpusharectl run "${@:2}" --shares 40 --mem 64M --partition low -- sh -c 'echo $$ >"$0.pid"; exec "$@"' "$TMP/$1" "$ENTRIES" compute "$TMP/$1" >"$TMP/$1.out" 2>&1 &
 	computing=$!
 }
 ended_right() { # NAME PID
@@ -31,7 +31,7 @@ ended_right() { # NAME PID
 }
 two() {
 	begin_computing a; a=$computing
-	begin_computing b; b=$computing
+	begin_computing b "$@"; b=$computing
 }
 trial() {
 	two
@@ -72,11 +72,19 @@ check "gpushared stops" stop_daemon
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=100ms,corun_gain=0
 check "a more urgent one comes" urgent
 check "gpushared stops" stop_daemon
-none() {
-	two
+none() { # [OPTION...]
+	two "$@"
 	sleep 3
 	ended_right a "$a" && ended_right b "$b" && ! grep -q 'parts of the GPU' "$TMP/log"
 }
+wrong_word() {
+	t 20 gpusharectl run --corun perhaps -- true 2>"$TMP/err" && return 1
+	grep -q -- "--corun: 'perhaps' is neither yes nor no" "$TMP/err" || { cat "$TMP/err"; return 1; }
+}
+check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=100ms,corun_gain=0
+check "one wants to run beside nobody (--corun no): they take turns" none --corun no
+check "--corun takes yes or no" wrong_word
+check "gpushared stops" stop_daemon
 check "gpushared serves a GPU" start
 check "without CoRun they take turns" none
 check "gpushared stops" stop_daemon

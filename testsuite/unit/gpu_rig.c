@@ -19,6 +19,7 @@ struct gs_gpu *gpu;
 uint64_t now;
 uint64_t force_ns;
 struct gs_period period;
+int no_corun;
 
 struct gs_gpu_options options_of(const char *policy)
 {
@@ -62,6 +63,7 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 					  .name = "a client",
 					  .force_ns = force_ns,
 					  .period = period,
+					  .no_corun = no_corun,
 					  .counted = c->counted };
 
 	c->gpu_client = gs_gpu_add(gpu, &p, adopted, now);

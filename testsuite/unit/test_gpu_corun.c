@@ -269,6 +269,28 @@ static void interrupted_again_and_again(void **unused)
 	all_leave(p[0].c, p[1].c);
 }
 
+/* One that wants to run beside nobody takes turns with the others; they are tried when it goes. */
+static void one_does_not_want_to(void **unused)
+{
+	struct program p[3];
+
+	(void)unused;
+	begin_corun(4);
+	no_corun = 1;
+	p[0] = program(1, 20 * MS, 0.3);
+	no_corun = 0;
+	p[1] = program(2, 30 * MS, 0.3);
+	p[2] = program(3, 10 * MS, 0.3);
+	play(p, 3, 3000 * MS);
+	together(0);
+	for (int i = 0; i < 3; i++)
+		assert_true(part_of(&p[i]) == FULL && progress(&p[i], 3000 * MS) > 0.28);
+	leave(p[0].c);
+	play(&p[1], 2, 2000 * MS);
+	assert_true(together(2) > 1.4);
+	all_leave(p[1].c, p[2].c);
+}
+
 static void progress_goes_by_shares(void **unused)
 {
 	struct program p[2];
@@ -393,6 +415,7 @@ int main(void)
 		cmocka_unit_test(claims_do_not_count),
 		cmocka_unit_test(cut_short_again_and_again),
 		cmocka_unit_test(interrupted_again_and_again),
+		cmocka_unit_test(one_does_not_want_to),
 		cmocka_unit_test(progress_goes_by_shares),
 		cmocka_unit_test(three_and_four),
 		cmocka_unit_test(who_stays_gets_all),

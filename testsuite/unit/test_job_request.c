@@ -406,6 +406,9 @@ static void options_without_shares(void **state)
 	(void)state;
 	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
 	assert_string_equal(err.text, "--gpushare-priority without --gres=gpushare:N");
+	request = (struct gs_request) { .corun = 1 };
+	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
+	assert_string_equal(err.text, "--gpushare-corun without --gres=gpushare:N");
 	request = (struct gs_request) { .deadline = 1 };
 	assert_int_equal(gs_request_judge(&request, &site, &v, &err), -1);
 	assert_string_equal(err.text, "--gpushare-deadline without --gres=gpushare:N");

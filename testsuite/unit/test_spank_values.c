@@ -136,6 +136,25 @@ static void test_period(void **state)
 	assert_int_equal(gs_option_period(NULL, &ns, &err), -1);
 }
 
+static void test_corun(void **state)
+{
+	static const char *const bad[] = { "", "maybe", "2", "yes,no", " no" };
+	struct gs_error err;
+	int no = -1;
+
+	(void)state;
+	assert_int_equal(gs_option_corun("no", &no, &err), 0);
+	assert_int_equal(no, 1);
+	assert_int_equal(gs_option_corun("yes", &no, &err), 0);
+	assert_int_equal(no, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		err.text[0] = 0;
+		assert_int_equal(gs_option_corun(bad[i], &no, &err), -1);
+		assert_true(err.text[0] != 0);
+	}
+	assert_int_equal(gs_option_corun(NULL, &no, &err), -1);
+}
+
 static void test_priority(void **state)
 {
 	static const char *const bad[] = { "", "-1", "1001", "high", "1.5", "10 ", "0x1" };
@@ -277,10 +296,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),      cmocka_unit_test(test_given),
 		cmocka_unit_test(test_bad_arguments), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_period),        cmocka_unit_test(test_priority),
-		cmocka_unit_test(test_gres_count),    cmocka_unit_test(test_gres_bare),
-		cmocka_unit_test(test_library_path),  cmocka_unit_test(test_socket_path),
-		cmocka_unit_test(test_gpu_index),
+		cmocka_unit_test(test_corun),         cmocka_unit_test(test_period),
+		cmocka_unit_test(test_priority),      cmocka_unit_test(test_gres_count),
+		cmocka_unit_test(test_gres_bare),     cmocka_unit_test(test_library_path),
+		cmocka_unit_test(test_socket_path),   cmocka_unit_test(test_gpu_index),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

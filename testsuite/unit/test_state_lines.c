@@ -60,7 +60,7 @@ static void test_state_lines(void **unused)
 				   .registrant = 4711,
 				   .start = 123456789,
 				   .local = 1,
-				   .force_ms = GS_FORCE_MS_MAX,
+				   .sharing.force_ms = GS_FORCE_MS_MAX,
 				   .partition = "low",
 				   .qos = "urgent",
 				   .account = "physics",
@@ -71,6 +71,7 @@ static void test_state_lines(void **unused)
 	(void)unused;
 	for (int empty = 0; empty < 3; empty++) {
 		in.job_shares = empty == 1 ? 0 : 40;
+		in.sharing.no_corun = empty != 1;
 		in.period.every_ns = empty == 1 ? 20000000 : 0;
 		in.period.deadline_ns = empty ? 15000000 : 0;
 		if (empty)
@@ -85,7 +86,8 @@ static void test_state_lines(void **unused)
 		assert_int_equal(out.registrant, in.registrant);
 		assert_int_equal(out.start, in.start);
 		assert_int_equal(out.local, 1);
-		assert_int_equal(out.force_ms, GS_FORCE_MS_MAX);
+		assert_int_equal(out.sharing.force_ms, GS_FORCE_MS_MAX);
+		assert_int_equal(out.sharing.no_corun, in.sharing.no_corun);
 		assert_string_equal(out.partition, in.partition);
 		assert_string_equal(out.qos, in.qos);
 		assert_string_equal(out.account, in.account);

@@ -59,8 +59,9 @@ static int wants(const struct gs_gpu *gpu, const struct gs_gpu_client *t,
 
 static int may_divide(const struct gs_gpu_client *t, uint64_t now)
 {
-	return !t->p.force_ns && !gs_gpu_client_is_due(t) && !gs_usage_is_undivided(t) &&
-	       now >= t->holder_state.undivided_until && !gs_holders_cannot_leave(t, now);
+	return !t->p.no_corun && !t->p.force_ns && !gs_gpu_client_is_due(t) &&
+	       !gs_usage_is_undivided(t) && now >= t->holder_state.undivided_until &&
+	       !gs_holders_cannot_leave(t, now);
 }
 
 /* Finds the equals that want the GPU. Returns how many; 0 if they cannot run beside each other. */

@@ -73,6 +73,7 @@ struct gs_gpu_client_params {
 	/* it is evicted each time it has had the time slice this long, even if nobody waits; 0:
 	 * never */
 	uint64_t force_ns;
+	int no_corun;            /* it runs beside no equals on a part of the GPU (corun.h) */
 	struct gs_period period; /* of its step */
 	uint32_t job_id, step_id;
 	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */

@@ -104,6 +104,15 @@ static int take_period(void *of, const char *text, struct gs_error *err)
 	return gs_period_parse(text, of, err);
 }
 
+static int take_corun(void *of, const char *text, struct gs_error *err)
+{
+	struct gs_msg_local *local = of;
+	int yes = 1, rc = gs_parse_bool(text, &yes, err);
+
+	local->no_corun = !yes;
+	return rc;
+}
+
 /* Of a step that has a period or a deadline; its registration follows on the same connection. */
 static int tell_period(int sock, const struct gs_msg_periodic *periodic, struct gs_error *err)
 {
@@ -144,6 +153,7 @@ static int run(const struct gs_verb *verb, const char *socket, int argc, char **
 		{ "gpu", 'g', .number = &local.gpu, .most = 1000000 },
 		{ "period", .take = take_period, .of = &periodic.period_ns },
 		{ "deadline", .take = take_period, .of = &periodic.deadline_ns },
+		{ "corun", .take = take_corun, .of = &local },
 		{ "force-evict-ms", .number = &local.force_ms, .most = GS_FORCE_MS_MAX },
 		{ NULL },
 	};
@@ -183,6 +193,9 @@ const struct gs_verb gs_verb_run = {
 		"      --period TIME     its work on the GPU begins so often, as in 20ms\n"
 		"      --deadline TIME   and is to have ended so long after that (default: the\n"
 		"                        period); the policy edf goes by that\n"
+		"      --corun yes|no    no: take turns with others of its urgency, also\n"
+		"                        where CoRun=smk would let them run beside each other\n"
+		"                        (default: yes)\n"
 		"      --force-evict-ms N  evict it whenever it has had the GPU for N ms,\n"
 		"                        also when nobody waits (default: 0, never)\n"
 		"\n"

@@ -69,13 +69,17 @@ static int read_options(const struct job *job, struct gs_request *request, struc
 	const char *memory = option_of(job, "mem");
 	const char *priority = option_of(job, "priority");
 	const char *period = option_of(job, "period"), *deadline = option_of(job, "deadline");
+	const char *corun = option_of(job, "corun");
 	uint32_t level;
 	uint64_t ns;
+	int no;
 
 	request->period = period != NULL;
 	request->deadline = deadline != NULL;
+	request->corun = corun != NULL;
 	if ((period && gs_option_period(period, &ns, err) < 0) ||
-	    (deadline && gs_option_period(deadline, &ns, err) < 0))
+	    (deadline && gs_option_period(deadline, &ns, err) < 0) ||
+	    (corun && gs_option_corun(corun, &no, err) < 0))
 		return -1;
 	if (memory && gs_option_memory(memory, &request->memory, err) < 0)
 		return -1;
@@ -131,7 +135,8 @@ static int concerns(const struct gs_request *request)
 	for (int i = 0; i < GS_PER_COUNT; i++)
 		if (request->tres[i] && strstr(request->tres[i], "gpushare"))
 			return 1;
-	return request->memory || request->priority || request->period || request->deadline;
+	return request->memory || request->priority || request->period || request->deadline ||
+	       request->corun;
 }
 
 /* The nodes that are too small are no nodes for this job. */

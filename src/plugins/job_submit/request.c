@@ -227,6 +227,7 @@ int gs_request_judge(const struct gs_request *request, struct gs_site *site,
 			     request->priority ? "priority" :
 			     request->period   ? "period" :
 			     request->deadline ? "deadline" :
+			     request->corun    ? "corun" :
 						 NULL;
 	struct gs_gres_item item[GS_PER_COUNT];
 	int elsewhere = 0;

@@ -25,6 +25,7 @@ struct gs_request {
 	uint64_t memory;             /* bytes of --gpushare-mem; 0: not given */
 	int priority;                /* --gpushare-priority is given */
 	int period, deadline;        /* --gpushare-period, --gpushare-deadline are given */
+	int corun;                   /* --gpushare-corun is given */
 	int exclusive;               /* --exclusive, where that takes gres/gpu's whole GPUs */
 	uint32_t tasks;              /* --ntasks; 0: not given */
 	uint32_t tasks_per_node;     /* --ntasks-per-node; 0: not given */

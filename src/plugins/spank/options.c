@@ -9,9 +9,9 @@
 
 #include "plugins/values.h"
 
-enum { OPTION_MEM, OPTION_PRIORITY, OPTION_PERIOD, OPTION_DEADLINE };
+enum { OPTION_MEM, OPTION_PRIORITY, OPTION_PERIOD, OPTION_DEADLINE, OPTION_CORUN };
 
-static const char *const names[] = { "mem", "priority", "period", "deadline" };
+static const char *const names[] = { "mem", "priority", "period", "deadline", "corun" };
 
 static struct gs_spank_options given;
 
@@ -26,8 +26,11 @@ static int read_option(int which, const char *text, struct gs_error *err)
 		return gs_option_priority(text, &given.priority, err);
 	case OPTION_PERIOD:
 		return gs_option_period(text, &given.period_ns, err);
-	default:
+	case OPTION_DEADLINE:
 		return gs_option_period(text, &given.deadline_ns, err);
+	default:
+		given.corun_set = 1;
+		return gs_option_corun(text, &given.no_corun, err);
 	}
 }
 
@@ -60,6 +63,11 @@ static struct spank_option options[] = {
 	  "that work is to have ended so long after it began, which the policy edf goes by; "
 	  "without it, the period (needs --gres=gpushare)",
 	  1, OPTION_DEADLINE, option },
+	{ "gpushare-corun", "yes|no",
+	  "no: the job takes turns with others of its urgency, also where the node would let "
+	  "them run beside each other; yes, the default: as the node does "
+	  "(needs --gres=gpushare)",
+	  1, OPTION_CORUN, option },
 };
 
 int gs_options_register(spank_t spank)
@@ -86,5 +94,6 @@ const char *gs_options_any(void)
 	       given.priority_set ? names[OPTION_PRIORITY] :
 	       given.period_ns    ? names[OPTION_PERIOD] :
 	       given.deadline_ns  ? names[OPTION_DEADLINE] :
+	       given.corun_set    ? names[OPTION_CORUN] :
 				    NULL;
 }

@@ -12,6 +12,7 @@ struct gs_spank_options {
 	int priority_set;
 	uint32_t priority;
 	uint64_t period_ns, deadline_ns; /* 0: not given */
+	int corun_set, no_corun;
 };
 
 /* Called in every context from slurm_spank_init; 0 or -1. */

@@ -199,6 +199,7 @@ static int describe(spank_t spank, const struct gs_spank_args *args, enum gs_ans
 	step->priority = options->priority;
 	step->period_ns = options->period_ns;
 	step->deadline_ns = options->deadline_ns;
+	step->no_corun = (uint32_t)options->no_corun;
 	memcpy(step->partition, job.partition, sizeof(step->partition));
 	memcpy(step->qos, job.qos, sizeof(step->qos));
 	memcpy(step->account, job.account, sizeof(step->account));

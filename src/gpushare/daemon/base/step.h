@@ -54,6 +54,12 @@ struct gs_alloc {
 	char not_taken[192];    /* why no other step's memory was moved out for it; "" */
 };
 
+/* What a step says of how its programs share the GPU with others. */
+struct gs_step_sharing {
+	uint32_t force_ms; /* they are evicted this often, even if nobody waits; 0: never */
+	int no_corun;      /* they run beside no equals, also where CoRun= would let them */
+};
+
 /* The contents of a registration. */
 struct gs_step_info {
 	uint32_t job_id, step_id;
@@ -71,8 +77,8 @@ struct gs_step_info {
 	uint64_t program; /* see common/program.h; 0: not known; not in the state file */
 	int local;        /* started by `gpusharectl run` */
 	struct gs_period period;
-	uint32_t force_ms; /* its programs are evicted this often, even if nobody waits; 0: never */
-	int admitted;      /* it had its reservation, as the state file says */
+	struct gs_step_sharing sharing;
+	int admitted; /* it had its reservation, as the state file says */
 };
 
 /* The energy of its GPU that the step has used (energy.h). */

@@ -130,6 +130,7 @@ int gs_on_register(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	keep_name(info.partition, sizeof(info.partition), said.partition);
 	keep_name(info.qos, sizeof(info.qos), said.qos);
 	keep_name(info.account, sizeof(info.account), said.account);
+	info.sharing.no_corun = said.no_corun != 0;
 	info.period = (struct gs_period) { said.period_ns, said.deadline_ns };
 	if (gs_period_complete(&info.period, &err) < 0)
 		return gs_connection_refuse(conn, msg->header.tag, GS_REFUSED_BAD_REQUEST, "%s",
@@ -205,8 +206,9 @@ int gs_on_local(struct gs_connection *conn, struct gs_msg *msg, int fd)
 	info.gpu = msg->local.gpu;
 	info.memory = msg->local.memory;
 	info.program = gs_program_key_said(conn->uid, msg->local.program);
-	info.force_ms = msg->local.force_ms;
+	info.sharing.force_ms = msg->local.force_ms;
 	info.period = conn->registration.period;
+	info.sharing.no_corun = msg->local.no_corun != 0;
 	keep_name(info.partition, sizeof(info.partition), msg->local.partition);
 	info.job_id = next_local(d);
 	if (register_step(conn, msg->header.tag, &info, &step) < 0)

@@ -10,12 +10,17 @@
 
 #include "gpushare/daemon/base/state.h"
 
-/* The period of forced evictions is stored above the flags: a field of its own would make files of
- * earlier daemons unreadable. */
+/* The period of forced evictions is stored above the flags, and one flag above that: fields of
+ * their own would make files of earlier daemons unreadable. */
 #define FORCE_SHIFT 2
-_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT >> FORCE_SHIFT == GS_FORCE_MS_MAX &&
-		       GS_FORCE_MS_MAX << FORCE_SHIFT <= INT32_MAX,
-	       "it fits");
+#define NO_CORUN (1 << 30)
+_Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT < NO_CORUN, "it fits");
+
+static int flags_of(const struct gs_step_info *i)
+{
+	return (i->sharing.no_corun ? NO_CORUN : 0) | (int)(i->sharing.force_ms << FORCE_SHIFT) |
+	       i->admitted << 1 | i->local;
+}
 
 int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 {
@@ -32,9 +37,8 @@ int gs_state_print(const struct gs_step_info *i, char *buf, size_t size)
 			"step %u %u %u %u %u %" PRIu64 " %u %u %d %" PRIu64
 			" %d %u \"%s\" \"%s\"%s%s%s%s",
 			i->job_id, i->step_id, (unsigned)i->uid, i->shares, i->gpu, i->memory,
-			i->priority_set, i->priority, (int)i->registrant, i->start,
-			i->local | i->admitted << 1 | (int)(i->force_ms << FORCE_SHIFT), i->tier,
-			i->partition, i->qos, *i->account || *job ? " \"" : "", i->account,
+			i->priority_set, i->priority, (int)i->registrant, i->start, flags_of(i),
+			i->tier, i->partition, i->qos, *i->account || *job ? " \"" : "", i->account,
 			*i->account || *job ? "\"" : "", job);
 }
 
@@ -76,7 +80,8 @@ int gs_state_parse(const char *line, struct gs_step_info *i)
 	i->uid = uid;
 	i->local = flags & 1;
 	i->admitted = flags >> 1 & 1;
-	i->force_ms = (uint32_t)flags >> FORCE_SHIFT;
+	i->sharing.no_corun = (flags & NO_CORUN) != 0;
+	i->sharing.force_ms = (uint32_t)(flags & ~NO_CORUN) >> FORCE_SHIFT;
 	i->registrant = pid;
 	/* Accept only a line that would be written in exactly this form. */
 	gs_state_print(i, again, sizeof(again));
