@@ -90,11 +90,15 @@ check "slices: no kernel of that name" refused "no kernel's name has 'nosuch' in
 check "slices: no such folder" refused "/nonexistent/shoc.ptx: cannot open" bench slices --kernels /nonexistent
 # Where a block of the emulated device runs does not matter to its speed, so only sums that must be so are asked for.
 check "corun" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add --length 2 --span 20
-check "corun's figures" columns corun '[(x["way"], x["first_sms"], x["second_sms"]) for x in rows if x["way"] != "blocks"][:2] == [("slices", 2, 2), ("left-over", 2, 2)] and 0 < r["first_progress"] and 0 < r["second_progress"] and abs(r["first_progress"] + r["second_progress"] - r["stp"]) < 0.001 and 0 < r["fairness"] <= 1 and 0 < r["antt"]'
-check "each has multiprocessors of its own" columns corun '[(x["first_sms"], x["second_sms"]) for x in rows if x["way"] == "spart"] == [(1, 1)] and (r["way"] != "spart" or r["first_workers"] >= 1)'
+check "corun's figures" columns corun '[(x["kernels"], x["way"], x["sms"]) for x in rows if x["way"] != "blocks"][:2] == [("vector_add+sgemm", "slices", "2+2"), ("vector_add+sgemm", "left-over", "2+2")] and min(map(float, r["progress"].split("+"))) > 0 and abs(sum(map(float, r["progress"].split("+"))) - r["stp"]) < 0.001 and 0 < r["fairness"] <= 1 and 0 < r["antt"]'
+check "each has multiprocessors of its own" columns corun '[x["sms"] for x in rows if x["way"] == "spart"] == ["1+1"] and (r["way"] != "spart" or min(map(int, r["workers"].split("+"))) >= 1)'
 check "no launch is counted that did nothing" columns corun 'r["stp"] < 2.5'
 check "corun: a kernel that does not exist" refused "is no kernel" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add,nosuch
 check "corun: a kernel alone" refused "two kernels at least, not 1" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm
+# Two multiprocessors cannot be divided among three kernels.
+check "corun: three kernels at once" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add,options,path_finder --size 3 --groups 2 --length 1 --span 10
+check "two groups of three" columns corun 'len({x["kernels"] for x in rows}) == 2 and len(r["kernels"].split("+")) == len(r["progress"].split("+")) == 3 and r["way"] in ("slices", "left-over", "blocks") and {x["way"] for x in rows} >= {"slices", "left-over"}'
+check "corun: too few kernels for a group" refused "no group of 3 of 2 kernels" bench corun --kernels "$SRC/testsuite/ptx/kernels" --only sgemm,vector_add --size 3
 corun_span() { bench corun --length 10 --span 20 2>"$TMP/err"; [ $? = 2 ] && grep "a span of less than four lengths" "$TMP/err"; }
 check "corun: a short span" corun_span
 check "daemon" bench daemon --clients 4 --task 0.2 --kernel 4 --for "$(usual_or_long 500ms 1500ms)"

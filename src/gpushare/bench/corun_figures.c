@@ -19,19 +19,22 @@ double corun_rate(const struct bench_corun *is)
 	return did * (double)(is->launches - 1) * 1e9 / (double)(is->last_ns - is->first_ns);
 }
 
-struct corun_figures corun_figures(const double rate[2], const double alone[2])
+struct corun_figures corun_figures(const double *rate, const double *alone, uint32_t n)
 {
 	struct corun_figures f = { .antt = 0 };
-	double least, most;
+	double least = 0, most = 0, longer = 0;
 
-	for (int i = 0; i < 2; i++) {
-		f.progress[i] = alone[i] > 0 ? rate[i] / alone[i] : 0;
-		f.stp += f.progress[i];
+	for (uint32_t i = 0; i < n; i++) {
+		double p = alone[i] > 0 ? rate[i] / alone[i] : 0;
+
+		f.progress[i] = p;
+		f.stp += p;
+		least = i && least < p ? least : p;
+		most = most > p ? most : p;
+		longer += p > 0 ? 1 / p : 0;
 	}
-	least = f.progress[0] < f.progress[1] ? f.progress[0] : f.progress[1];
-	most = f.stp - least;
 	if (least > 0) {
-		f.antt = (1 / least + 1 / most) / 2;
+		f.antt = longer / n;
 		f.fair = least / most;
 	}
 	return f;

@@ -9,6 +9,7 @@
 /* A kernel that keeps this part of its rate on half of the multiprocessors waits for memory, or
  * does not fill the GPU. */
 #define MEMORY_BOUND 0.75
+#define NAME_WIDTH 18
 
 static int is_memory_bound(const struct corun_kernel *k)
 {
@@ -39,58 +40,79 @@ void corun_print_kernels(const struct corun *c)
 
 	printf("%s, CUDA driver %s, %u multiprocessors\n\n", is->device, is->driver, c->sms);
 	print_kernels_to(stdout, c, "");
-	printf("\nSum of both kernels' progress (STP); fairness: the smaller progress by the "
-	       "larger\n%-36s %7s %9s %7s %7s %4s %7s  %9s %7s\n",
-	       "pair", "slices", "left-over", "halves", "spart", "SMs", "blocks", "fair left",
-	       "spart");
+	printf("\nSum of the kernels' progress (STP); fairness: the smallest progress by the "
+	       "largest\n%-*s %7s %9s %7s %7s %-15s %7s  %9s %7s\n",
+	       (int)c->size * NAME_WIDTH, "kernels", "slices", "left-over", "equal", "spart", "SMs",
+	       "blocks", "fair left", "spart");
 	if (!c->csv)
 		return;
 	bench_output_head(c->csv, &c->common, is->device, is->driver);
 	print_kernels_to(c->csv, c, "# ");
-	fprintf(c->csv, "first,second,class,way,first_sms,second_sms,first_workers,second_workers,"
-			"first_progress,second_progress,stp,antt,fairness,empty\n");
+	fprintf(c->csv, "kernels,class,way,sms,workers,progress,stp,antt,fairness,empty\n");
 }
 
-/* "C+M": the classes in the order of the alphabet; "": one has no variant. */
-static const char *class_of(const struct corun_pair *pair)
+/* How many of its kernels are of class M; -1: one of them has no variant. */
+static int memory_bound(const struct corun_group *g)
 {
-	if (pair->of[0]->refused || pair->of[1]->refused)
-		return "";
-	switch (is_memory_bound(pair->of[0]) + is_memory_bound(pair->of[1])) {
-	case 0:
-		return "C+C";
-	case 1:
-		return "C+M";
-	default:
-		return "M+M";
+	int n = 0;
+
+	for (uint32_t i = 0; i < g->n; i++) {
+		if (g->of[i]->refused)
+			return -1;
+		n += is_memory_bound(g->of[i]);
 	}
+	return n;
 }
 
+/* "C+C+M" */
+static void print_class(FILE *out, int size, int memory_bound)
+{
+	for (int i = 0; memory_bound >= 0 && i < size; i++)
+		fprintf(out, "%s%c", i ? "+" : "", i < size - memory_bound ? 'C' : 'M');
+}
+
+static void print_numbers(FILE *out, const uint32_t *number, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(out, "%s%u", i ? "+" : "", number[i]);
+}
+
+/* What each kernel has stands in one column, with a + between. */
 static void print_row(FILE *csv, const struct corun_row *r)
 {
-	fprintf(csv, "%s,%s,%s,%s,%u,%u,%u,%u,%.4f,%.4f,%.4f,%.4f,%.4f,%llu\n", r->pair.of[0]->name,
-		r->pair.of[1]->name, class_of(&r->pair), corun_way_name(r->way), r->sms[0],
-		r->sms[1], r->workers[0], r->workers[1], r->is.progress[0], r->is.progress[1],
-		r->is.stp, r->is.antt, r->is.fair, (unsigned long long)r->empty);
+	uint32_t n = r->of->n;
+
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(csv, "%s%s", i ? "+" : "", r->of->of[i]->name);
+	putc(',', csv);
+	print_class(csv, (int)n, memory_bound(r->of));
+	fprintf(csv, ",%s,", corun_way_name(r->way));
+	print_numbers(csv, r->sms, n);
+	putc(',', csv);
+	print_numbers(csv, r->workers, n);
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(csv, "%c%.4f", i ? '+' : ',', r->is.progress[i]);
+	fprintf(csv, ",%.4f,%.4f,%.4f,%llu\n", r->is.stp, r->is.antt, r->is.fair,
+		(unsigned long long)r->empty);
 }
 
-/* Of a pair's rows: one of each way, of spart the best one and that of halves; NULL: not measured.
- */
+/* Of a group's rows: one of each way, of spart the best one, and the one that divides the GPU
+ * equally; NULL: not measured. */
 struct chosen {
-	const struct corun_row *way[CORUN_WAYS], *halves;
+	const struct corun_row *way[CORUN_WAYS], *equal;
 };
 
 static struct chosen choose(const struct corun *c, size_t first, size_t end)
 {
-	struct chosen is = { .halves = NULL };
+	struct chosen is = { .equal = NULL };
 
 	for (size_t i = first; i < end; i++) {
 		const struct corun_row *r = &c->row[i], **to = &is.way[r->way];
 
 		if (!*to || r->is.stp > (*to)->is.stp)
 			*to = r;
-		if (r->way == CORUN_SPART && r->sms[0] == corun_border(c->sms, 4))
-			is.halves = r;
+		if (r->equal)
+			is.equal = r;
 	}
 	return is;
 }
@@ -103,17 +125,29 @@ static void put(const struct corun_row *r, int width)
 		printf(" %*s", width, "-");
 }
 
-void corun_print_pair(const struct corun *c, size_t first)
+static void put_sms(const struct corun_row *r)
 {
+	char sms[4 * BENCH_CORUN_MAX] = "-";
+
+	for (uint32_t i = 0, at = 0; r && i < r->of->n && at < sizeof(sms); i++)
+		at += (uint32_t)snprintf(sms + at, sizeof(sms) - at, "%s%u", i ? "+" : "",
+					 r->sms[i]);
+	printf(" %-15s", sms);
+}
+
+void corun_print_group(const struct corun *c, size_t first)
+{
+	const struct corun_group *g = c->row[first].of;
 	struct chosen is = choose(c, first, c->rows);
 	const struct corun_row *spart = is.way[CORUN_SPART];
 
-	printf("%-18s%-18s", c->row[first].pair.of[0]->name, c->row[first].pair.of[1]->name);
+	for (uint32_t i = 0; i < g->n; i++)
+		printf("%-*s", NAME_WIDTH, g->of[i]->name);
 	put(is.way[CORUN_SLICES], 7);
 	put(is.way[CORUN_LEFT_OVER], 9);
-	put(is.halves, 7);
+	put(is.equal, 7);
 	put(spart, 7);
-	printf(" %4u", spart ? spart->sms[0] : 0);
+	put_sms(spart);
 	put(is.way[CORUN_BLOCKS], 7);
 	printf("  %9.3f %7.3f\n", is.way[CORUN_LEFT_OVER]->is.fair, spart ? spart->is.fair : 0);
 	fflush(stdout);
@@ -127,15 +161,15 @@ void corun_print_pair(const struct corun *c, size_t first)
 /* ---- means --------------------------------------------------------------------------- */
 
 struct sums {
-	size_t pairs;
-	double stp[CORUN_WAYS], antt[CORUN_WAYS], fair[CORUN_WAYS], halves;
+	size_t groups;
+	double stp[CORUN_WAYS], antt[CORUN_WAYS], fair[CORUN_WAYS], equal;
 	size_t of[CORUN_WAYS], with_antt[CORUN_WAYS];
 };
 
 static void add(struct sums *s, const struct chosen *is)
 {
-	s->pairs++;
-	s->halves += is->halves ? is->halves->is.stp : 0;
+	s->groups++;
+	s->equal += is->equal ? is->equal->is.stp : 0;
 	for (int way = 0; way < CORUN_WAYS; way++) {
 		const struct corun_row *r = is->way[way];
 
@@ -149,26 +183,27 @@ static void add(struct sums *s, const struct chosen *is)
 	}
 }
 
-/* The pairs of a class whose kernels both have variants; NULL: of all classes. */
-static struct sums sum_up(const struct corun *c, const char *class)
+#define ALL_CLASSES (-1)
+
+/* The groups all of whose kernels have variants, so many of them of class M. */
+static struct sums sum_up(const struct corun *c, int memory)
 {
-	struct sums s = { .pairs = 0 };
+	struct sums s = { .groups = 0 };
 
 	for (size_t first = 0, end; first < c->rows; first = end) {
-		const struct corun_pair *pair = &c->row[first].pair;
 		struct chosen is;
 
-		for (end = first + 1; end < c->rows && c->row[end].pair.of[0] == pair->of[0] &&
-				      c->row[end].pair.of[1] == pair->of[1];)
+		for (end = first + 1; end < c->rows && c->row[end].group == c->row[first].group;)
 			end++;
 		is = choose(c, first, end);
-		if (is.way[CORUN_SPART] && (!class || strcmp(class, class_of(pair)) == 0))
+		if (is.way[CORUN_SPART] &&
+		    (memory == ALL_CLASSES || memory_bound(c->row[first].of) == memory))
 			add(&s, &is);
 	}
 	return s;
 }
 
-/* ANTT is the mean of the pairs in which both kernels had progress. */
+/* ANTT is the mean of the groups in which all kernels had progress. */
 static void print_mean(FILE *out, const struct sums *s, enum corun_way way)
 {
 	size_t n = s->of[way], antt = s->with_antt[way];
@@ -177,8 +212,8 @@ static void print_mean(FILE *out, const struct sums *s, enum corun_way way)
 		return;
 	fprintf(out, "%s %s", way ? ";" : "",
 		way == CORUN_SPART ? "best spart" : corun_way_name(way));
-	if (n != s->pairs)
-		fprintf(out, " (%zu pairs)", n);
+	if (n != s->groups)
+		fprintf(out, " (%zu groups)", n);
 	fprintf(out, " STP %.3f, ANTT %.3f", s->stp[way] / (double)n,
 		antt ? s->antt[way] / (double)antt : 0);
 	if (antt != n)
@@ -188,20 +223,22 @@ static void print_mean(FILE *out, const struct sums *s, enum corun_way way)
 
 static void print_means_to(FILE *out, const struct corun *c, const char *prefix)
 {
-	static const char *const class[] = { NULL, "C+C", "C+M", "M+M" };
+	for (int memory = ALL_CLASSES; memory <= (int)c->size; memory++) {
+		struct sums s = sum_up(c, memory);
 
-	for (size_t i = 0; i < sizeof(class) / sizeof(*class); i++) {
-		struct sums s = sum_up(c, class[i]);
-
-		if (!s.pairs)
+		if (!s.groups)
 			continue;
-		fprintf(out, "%s%s, %zu pairs:", prefix, class[i] ? class[i] : "all", s.pairs);
+		fputs(prefix, out);
+		if (memory == ALL_CLASSES)
+			fputs("all", out);
+		print_class(out, (int)c->size, memory);
+		fprintf(out, ", %zu group%s:", s.groups, s.groups == 1 ? "" : "s");
 		for (int way = 0; way < CORUN_WAYS; way++)
 			print_mean(out, &s, (enum corun_way)way);
-		fprintf(out, "; halves STP %.3f\n", s.halves / (double)s.pairs);
+		fprintf(out, "; equal parts STP %.3f\n", s.equal / (double)s.groups);
 	}
 	if (c->left_out)
-		fprintf(out, "%s%zu pairs were left out, as %u s were over (--limit)\n", prefix,
+		fprintf(out, "%s%zu groups were left out, as %u s were over (--limit)\n", prefix,
 			c->left_out, c->limit_s);
 }
 
