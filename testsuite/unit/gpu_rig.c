@@ -20,6 +20,7 @@ uint64_t now;
 uint64_t force_ns;
 struct gs_period period;
 int no_corun;
+uint64_t program_key;
 
 struct gs_gpu_options options_of(const char *policy)
 {
@@ -64,6 +65,7 @@ void join_as(struct client *c, uint64_t id, int32_t priority, int adopted)
 					  .force_ns = force_ns,
 					  .period = period,
 					  .no_corun = no_corun,
+					  .program_key = program_key,
 					  .counted = c->counted };
 
 	c->gpu_client = gs_gpu_add(gpu, &p, adopted, now);

@@ -30,6 +30,7 @@ extern uint64_t now;
 extern uint64_t force_ns;       /* of those that join from then on; at first 0 */
 extern struct gs_period period; /* the same */
 extern int no_corun;            /* the same */
+extern uint64_t program_key;    /* the same */
 
 struct gs_gpu_options options_of(const char *policy);
 void begin(const char *policy);

@@ -291,6 +291,58 @@ static void one_does_not_want_to(void **unused)
 	all_leave(p[1].c, p[2].c);
 }
 
+static struct program of_program(uint64_t key, uint64_t id, uint64_t alone_ns, double enough)
+{
+	struct program p;
+
+	program_key = key;
+	p = program(id, alone_ns, enough);
+	program_key = 0;
+	return p;
+}
+
+/* The next jobs with the same programs stay beside each other without a trial, or take turns
+ * without one, whichever comes first. */
+static void the_programs_are_known(void **unused)
+{
+	(void)unused;
+	for (int gains = 0; gains < 2; gains++) {
+		double enough = gains ? 0.3 : 1;
+		struct program p[2];
+		unsigned divided = 0;
+
+		begin_corun(4);
+		p[0] = of_program(71, 1, 200 * MS, 1);
+		p[1] = of_program(72, 2, 300 * MS, enough);
+		play(p, 2, 2000 * MS);
+		assert_int_equal(part_of(&p[0]) < FULL, gains);
+		leave(p[0].c);
+		leave(p[1].c);
+		grant(500 * MS);
+		p[1] = of_program(72, 3, 300 * MS, enough);
+		p[0] = of_program(71, 4, 200 * MS, 1);
+		/* in 0.4 s there is no room for two epochs alone and a trial, but for the first */
+		for (int ms = 0; ms < 400; ms++) {
+			play(p, 2, MS);
+			divided += part_of(&p[0]) < FULL;
+		}
+		if (gains)
+			assert_true(divided > 200);
+		else
+			assert_int_equal(divided, 0);
+		/* other programs are tried */
+		leave(p[0].c);
+		p[0] = of_program(73, 5, 200 * MS, 1);
+		divided = 0;
+		for (int ms = 0; ms < 1000; ms++) {
+			play(p, 2, MS);
+			divided += part_of(&p[0]) < FULL;
+		}
+		assert_true(divided > 200);
+		all_leave(p[0].c, p[1].c);
+	}
+}
+
 static void progress_goes_by_shares(void **unused)
 {
 	struct program p[2];
@@ -416,6 +468,7 @@ int main(void)
 		cmocka_unit_test(cut_short_again_and_again),
 		cmocka_unit_test(interrupted_again_and_again),
 		cmocka_unit_test(one_does_not_want_to),
+		cmocka_unit_test(the_programs_are_known),
 		cmocka_unit_test(progress_goes_by_shares),
 		cmocka_unit_test(three_and_four),
 		cmocka_unit_test(who_stays_gets_all),

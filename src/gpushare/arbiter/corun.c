@@ -78,7 +78,7 @@ static uint32_t find(struct gs_gpu *gpu, const struct gs_gpu_client *of,
 			continue;
 		if (n == gpu->o.corun.most || n == GS_CORUN_CLIENTS || !may_divide(t, now))
 			return 0;
-		found[n++] = t;
+		gs_corun_insert(found, n++, t);
 	}
 	return n > 1 ? n : 0;
 }
@@ -207,6 +207,11 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 	struct gs_corun_known *known = gs_corun_known_of(gpu, gs_corun_key(client, n), 1);
 
 	c->key = known->key;
+	c->who = gs_corun_who(client, n);
+	/* Other processes of the same programs: their speed alone is measured first. */
+	if (known->who != c->who)
+		known->solo_until = 0;
+	known->who = c->who;
 	c->n = n;
 	c->epochs = c->poor = c->solos = 0;
 	c->sum = 0;
@@ -351,7 +356,7 @@ void gs_gpu_corun_step(struct gs_gpu *gpu, const struct gs_gpu_client *of, uint6
 	const struct gs_corun_known *known =
 		n ? gs_corun_known_of(gpu, gs_corun_key(client, n), 0) : NULL;
 
-	if (!n || (gs_gpu_corun_is_on(gpu) && gs_corun_key(client, n) != gpu->corun.key))
+	if (!n || (gs_gpu_corun_is_on(gpu) && gs_corun_who(client, n) != gpu->corun.who))
 		stop(gpu, now);
 	if (!n)
 		return;

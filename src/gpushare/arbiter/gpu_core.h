@@ -248,7 +248,8 @@ struct gs_gpu_groups {
 
 /* What is known of clients that were tried beside each other. */
 struct gs_corun_known {
-	uint64_t key; /* who they are; 0: nothing is known */
+	uint64_t key; /* their programs; 0: nothing is known */
+	uint64_t who; /* who they were when they last ran */
 	uint64_t used_ns;
 	uint64_t refused_until, wait_ns; /* not again before; how long that was from then on */
 	uint32_t begun; /* how often something has cut them short before an epoch counted */
@@ -259,7 +260,7 @@ struct gs_corun_known {
 	double solo[GS_CORUN_CLIENTS];
 	uint64_t solo_until;
 };
-#define GS_CORUN_KNOWN 8
+#define GS_CORUN_KNOWN 32
 
 /*
  * Clients that run beside each other on parts of the GPU (corun.h).
@@ -276,9 +277,9 @@ struct gs_gpu_corun {
 	struct gs_gpu_client *client[GS_CORUN_CLIENTS];
 	struct gs_balance is[GS_CORUN_CLIENTS];      /* parts, and progress in the latest epoch */
 	uint64_t worked_before_ns[GS_CORUN_CLIENTS]; /* by the account, when the epoch began */
-	uint64_t key;
-	uint32_t alone;    /* SOLO: who has the GPU to itself */
-	uint32_t solos;    /* how many had it */
+	uint64_t key, who;                           /* as in gs_corun_known */
+	uint32_t alone;                              /* SOLO: who has the GPU to itself */
+	uint32_t solos;                              /* how many had it */
 	uint64_t since_ns; /* when the epoch began; 0: it is the first, which has not */
 	uint64_t ended_ns; /* when it ended, and kernels were told to leave; 0: it has not */
 	uint32_t epochs;   /* of the trial that have ended */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/log.h"
 #include "common/text.h"
 #include "gpushare/daemon/gpu/commands.h"
@@ -94,6 +95,18 @@ static void drop_map(struct gs_kernel_map *map)
 		munmap(map, sizeof(*map));
 }
 
+/* 0: not known. A step may run several programs. */
+static uint64_t program_key(const struct gs_connection *conn)
+{
+	const char *program = conn->registration.program;
+	uint64_t key = conn->step->info.program;
+
+	if (!key)
+		return 0;
+	key = gs_hash(GS_HASH_EMPTY, &key, sizeof(key));
+	return gs_hash(key, program, strlen(program));
+}
+
 static int become_client(struct gs_connection *conn, int adopted, uint64_t used_bytes,
 			 struct gs_error *err)
 {
@@ -115,6 +128,7 @@ static int become_client(struct gs_connection *conn, int adopted, uint64_t used_
 		.step_id = step->info.step_id,
 		.name = conn->who,
 		.program = conn->registration.program,
+		.program_key = program_key(conn),
 		.counted = conn->registration.counted,
 	};
 
