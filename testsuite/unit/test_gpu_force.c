@@ -52,7 +52,7 @@ static void test_alone(void **unused)
 		agent(c);
 		grant(0);
 		assert_int_equal(c->usage.preemptions, i);
-		assert_int_equal(c->usage.evictions, i);
+		assert_int_equal(c->usage.evicted.n, i);
 	}
 	/* Its launches go out as if somebody waited, or its short kernels could not leave. */
 	assert_true(gs_page_load(c->page->contended));
@@ -86,7 +86,7 @@ static void test_nobody_else(void **unused)
 	grant(50 * MS);
 	assert_true(has_turn(forced));
 	assert_true(grant(50 * MS) >= now + 2 * MS); /* it is not looked for all the time */
-	assert_int_equal(forced->usage.evictions, 0);
+	assert_int_equal(forced->usage.evicted.n, 0);
 	all_leave(forced);
 }
 
@@ -204,7 +204,7 @@ static void test_pinned_meanwhile(void **unused)
 		assert_true(has_turn(who ? other : c));
 		agent(c);
 		grant(50 * MS);
-		assert_int_equal(c->usage.evictions, 1);
+		assert_int_equal(c->usage.evicted.n, 1);
 		gs_gpu_unpin(gpu);
 		for (unsigned i = 0; i < 4; i++) {
 			grant(1 * MS);

@@ -46,8 +46,8 @@ static void test_overlap(void **unused)
 	assert_int_equal(state(high, 0), GS_K_RUNNING);
 	evicted(low, 0, 400);
 	grant(40 * US);
-	assert_int_equal(low->usage.evictions, 1);
-	assert_int_equal(low->usage.sample_us[0], 60);
+	assert_int_equal(low->usage.evicted.n, 1);
+	assert_int_equal(low->usage.evicted.sample_us[0], 60);
 	/* Meanwhile both had kernels on the GPU. */
 	assert_int_equal(low->usage.active_ns, 6 * MS + 60 * US / 2);
 	assert_int_equal(high->usage.waiting_ns, 60 * US / 2);

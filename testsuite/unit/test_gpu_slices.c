@@ -112,8 +112,8 @@ static void test_priority_evicts_and_resumes(void **unused)
 	assert_true(has_turn(high));
 	assert_int_equal(state(high, 0), GS_K_TORUN);
 	assert_int_equal(low->usage.preemptions, 1);
-	assert_int_equal(low->usage.evictions, 1);
-	assert_int_equal(low->usage.sample_us[0], 60);
+	assert_int_equal(low->usage.evicted.n, 1);
+	assert_int_equal(low->usage.evicted.sample_us[0], 60);
 	agent(high);
 	grant(2 * MS);
 	assert_int_equal(state(low, 0), GS_K_READY);
@@ -196,7 +196,7 @@ static void test_idle_turn_is_handed_over_at_once(void **unused)
 	grant(0);
 	assert_true(has_turn(b));
 	assert_false(has_turn(a));
-	assert_int_equal(a->usage.evictions, 0); /* nobody was evicted */
+	assert_int_equal(a->usage.evicted.n, 0); /* nobody was evicted */
 	all_leave(a, b);
 }
 

@@ -209,9 +209,9 @@ static void test_usage_is_bounded(void **unused)
 	assert_string_equal(t.kernel[0].name, "kernel77");
 	assert_null(gs_step_usage_kernel(&t, &map, 4000));
 	for (unsigned i = 0; i < 3 * GS_STEP_USAGE_SAMPLES; i++)
-		gs_step_usage_evicted(&t, (i < 2 * GS_STEP_USAGE_SAMPLES ? 1000 : 7) * US);
-	gs_step_usage_quantiles(&t);
-	assert_true(t.p50_us == 7.0); /* the latest only */
+		gs_step_usage_evicted(&t.evicted, (i < 2 * GS_STEP_USAGE_SAMPLES ? 1000 : 7) * US);
+	gs_step_usage_quantiles(&t.evicted);
+	assert_true(t.evicted.p50_us == 7.0); /* the latest only */
 	gs_step_usage_fini(&t);
 }
 

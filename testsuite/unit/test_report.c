@@ -48,9 +48,9 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 					       [GS_COPY_OTHER] = { 1, 1024, 0 } },
 				   .time = { .gpu_ns = 200000000, .unevictable_ns = 50000000 } };
 
-	gs_step_usage_evicted(&t, 60000);
-	gs_step_usage_evicted(&t, 60000);
-	gs_step_usage_evicted(&t, 900000);
+	gs_step_usage_evicted(&t.evicted, 60000);
+	gs_step_usage_evicted(&t.evicted, 60000);
+	gs_step_usage_evicted(&t.evicted, 900000);
 	gs_report_fill(&row, &t, 64 << 20, UINT64_C(102) << 20);
 	return row;
 }

@@ -343,7 +343,7 @@ void gs_gpu_client_evicted(struct gs_gpu_client *t, uint64_t since, uint64_t now
 	struct gs_gpu *gpu = t->gpu;
 
 	gpu->figures.evictions++;
-	gs_step_usage_evicted(t->p.usage, now - since);
+	gs_step_usage_evicted(&t->p.usage->evicted, now - since);
 	gs_step_usage_evicted(&gpu->figures.latency, now - since);
 	gs_trace_add(gpu->trace, t->traced, GS_TRACE_EVICT, since, now);
 }

@@ -217,7 +217,7 @@ struct gs_gpu_pinned {
 
 struct gs_gpu_figures {
 	uint64_t evictions, overdue;
-	struct gs_step_usage latency; /* only its eviction latencies are used; of all clients */
+	struct gs_step_usage_evicted latency; /* of all clients */
 	/* contract violations of each class's policy that the log has already */
 	unsigned faults_said[GS_SCHED_CLASSES_MAX];
 };

@@ -135,10 +135,10 @@ static uint32_t to_us(uint64_t ns)
 	return us > UINT32_MAX ? UINT32_MAX : (uint32_t)us;
 }
 
-void gs_step_usage_evicted(struct gs_step_usage *t, uint64_t ns)
+void gs_step_usage_evicted(struct gs_step_usage_evicted *of, uint64_t ns)
 {
-	t->sample_us[t->evictions % GS_STEP_USAGE_SAMPLES] = to_us(ns);
-	t->evictions++;
+	of->sample_us[of->n % GS_STEP_USAGE_SAMPLES] = to_us(ns);
+	of->n++;
 }
 
 static void add_time(struct gs_step_usage_time *t, uint64_t ns, uint64_t launches, int evictable)
@@ -177,20 +177,19 @@ double gs_step_usage_left_us(const struct gs_step_usage_kernel *k, double quanti
 	return gs_quantile(us, n, quantile);
 }
 
-void gs_step_usage_quantiles(struct gs_step_usage *t)
+void gs_step_usage_quantiles(struct gs_step_usage_evicted *of)
 {
 	double us[GS_STEP_USAGE_SAMPLES];
-	size_t n =
-		t->evictions < GS_STEP_USAGE_SAMPLES ? (size_t)t->evictions : GS_STEP_USAGE_SAMPLES;
+	size_t n = of->n < GS_STEP_USAGE_SAMPLES ? (size_t)of->n : GS_STEP_USAGE_SAMPLES;
 
 	/* so that a thousand steps that have ended take little memory */
-	if (t->quantiles_of == t->evictions)
+	if (of->quantiles_of == of->n)
 		return;
 	for (size_t i = 0; i < n; i++)
-		us[i] = t->sample_us[i];
-	t->p50_us = gs_quantile(us, n, 0.50);
-	t->p99_us = gs_quantile(us, n, 0.99);
-	t->quantiles_of = t->evictions;
+		us[i] = of->sample_us[i];
+	of->p50_us = gs_quantile(us, n, 0.50);
+	of->p99_us = gs_quantile(us, n, 0.99);
+	of->quantiles_of = of->n;
 }
 
 static int more_launches(const void *a, const void *b)

@@ -76,6 +76,14 @@ struct gs_step_usage_kernel {
 	struct gs_step_usage_variant variant;
 };
 
+/* From the order to leave until the client had left the GPU. */
+struct gs_step_usage_evicted {
+	uint64_t n; /* evictions ever sampled; sample_us has the latest */
+	uint32_t sample_us[GS_STEP_USAGE_SAMPLES];
+	uint64_t quantiles_of; /* value of n when the two below were computed */
+	double p50_us, p99_us;
+};
+
 struct gs_step_usage {
 	uint64_t launches;      /* exact: the clients number their launches */
 	uint64_t periods;       /* busy periods: from the first READY to the last DONE */
@@ -87,10 +95,7 @@ struct gs_step_usage {
 	uint32_t busy;       /* how many of them had work */
 	uint64_t preemptions; /* launches that left with block-tasks remaining */
 	uint64_t worked_ns;   /* when a client last had work; 0: never */
-	uint64_t evictions;   /* evictions ever sampled; sample_us has the latest */
-	uint32_t sample_us[GS_STEP_USAGE_SAMPLES];
-	uint64_t quantiles_of; /* value of `evictions` when the two below were computed */
-	double p50_us, p99_us;
+	struct gs_step_usage_evicted evicted;
 	/* of all kernels, including those that are not listed, or no longer */
 	struct gs_step_usage_time time;
 	struct gs_copied copied[GS_COPY_DIRECTIONS];
@@ -137,10 +142,10 @@ double gs_step_usage_waves(const struct gs_step_usage_variant *variant);
 double gs_step_usage_evictable_pct(const struct gs_step_usage_time *time);
 
 /* Counts an eviction that took `ns`, from the order until the client had left the GPU. */
-void gs_step_usage_evicted(struct gs_step_usage *usage, uint64_t ns);
+void gs_step_usage_evicted(struct gs_step_usage_evicted *of, uint64_t ns);
 
 /* Computes p50_us and p99_us of the latest eviction latencies; 0 if there are none. */
-void gs_step_usage_quantiles(struct gs_step_usage *usage);
+void gs_step_usage_quantiles(struct gs_step_usage_evicted *of);
 
 /* Adds `launches` launches of a kernel (NULL: not listed), which together were on the GPU for ns;
  * evictable says whether they could leave. */

@@ -69,9 +69,9 @@ void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t
 	row->ntt = gs_ntt_so_far(row->turnaround_ms, row->active_ms);
 	row->preemptions = t->preemptions;
 	row->evictable_pct = gs_step_usage_evictable_pct(&t->time);
-	gs_step_usage_quantiles(t);
-	row->evict_p50_us = t->p50_us;
-	row->evict_p99_us = t->p99_us;
+	gs_step_usage_quantiles(&t->evicted);
+	row->evict_p50_us = t->evicted.p50_us;
+	row->evict_p99_us = t->evicted.p99_us;
 	fill_copies(row, t->copied);
 	row->memory_mb = (double)peak / MIB;
 	row->reserved_mb = (double)reserved / MIB;
