@@ -39,6 +39,14 @@ trial() {
 	local rc=$?
 	ended_right a "$a" && ended_right b "$b" && return $rc
 }
+reported() {
+	t 20 gpusharectl report --json >"$TMP/report.json" && python3 - "$TMP/report.json" <<-'EOF'
+	import json, sys
+	steps = [r for r in json.load(open(sys.argv[1])) if r["kernels"]]
+	print([(r["job"], r["corun_ms"], r["corun_progress"]) for r in steps])
+	sys.exit(len(steps) != 2 or any(not (r["corun_ms"] > 0 and 0 <= r["corun_progress"] < 4) for r in steps))
+	EOF
+}
 killed() {
 	two
 	says 'are tried on parts'
@@ -63,6 +71,7 @@ start() { # LINE...
 
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=200ms
 check "two equals are tried on parts of the GPU, and take turns again since nothing is gained" trial 'take turns, since they gain too little'
+check "the report has how long they were tried" reported
 check "gpushared stops" stop_daemon
 # So that any sum of at least 1 is kept.
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=100ms,corun_gain=0

@@ -208,6 +208,18 @@ static void progress_becomes_even(void **unused)
 	}
 }
 
+static void fairness_goes_by_shares(void **unused)
+{
+	struct gs_balance of[3] = { { 1, 300, 0.2 }, { 3, 400, 0.6 }, { 2, 324, 0.2 } };
+
+	(void)unused;
+	assert_true(about(gs_balance_fairness(of, 2), 1));
+	assert_true(about(gs_balance_fairness(of, 3), 0.5));
+	of[0].progress = 0;
+	assert_true(about(gs_balance_fairness(of, 3), 0));
+	assert_true(about(gs_balance_fairness(of, 1), 0));
+}
+
 static void even_progress_is_left_alone(void **unused)
 {
 	struct gs_balance of[2] = { { 1, 300, 0.5 }, { 1, 724, 0.52 } };
@@ -244,6 +256,7 @@ int main(void)
 		cmocka_unit_test(on_demand_is_fair),
 		cmocka_unit_test(always),
 		cmocka_unit_test(progress_becomes_even),
+		cmocka_unit_test(fairness_goes_by_shares),
 		cmocka_unit_test(even_progress_is_left_alone),
 		cmocka_unit_test(shares_divide_at_first),
 	};

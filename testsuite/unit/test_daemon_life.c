@@ -300,6 +300,19 @@ static void expect_copies(const struct live *l, uint32_t job, uint64_t n)
 	assert_int_equal(live_figure(l, job, "copying_ms"), 2 * n);
 }
 
+/* A daemon that is not there now has left such a line. */
+static void leave_line(const struct live *l, const char *line)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, "a");
+	assert_non_null(f);
+	assert_true(fputs(line, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
 /* What a step that goes on has had is in its report whatever becomes of the daemon. */
 static void test_restart_keeps_figures(void **state)
 {
@@ -307,6 +320,7 @@ static void test_restart_keeps_figures(void **state)
 	struct gs_page *page, *first;
 	uint32_t job;
 	double active;
+	char beside[64];
 	int page_fd, sock, own;
 
 	live_configure(l, "ReportInterval=100ms\n");
@@ -336,6 +350,8 @@ static void test_restart_keeps_figures(void **state)
 	expect_copies(l, job, 7);
 	live_stop(l, SIGTERM);
 	close(sock);
+	snprintf(beside, sizeof(beside), "beside %u 0 5000000 2000000\n", job);
+	leave_line(l, beside);
 	live_start(l);
 	/* The program that is to come back tells of its own once more then. */
 	expect_copies(l, job, 7);
@@ -353,6 +369,8 @@ static void test_restart_keeps_figures(void **state)
 	close(sock);
 	live_start(l);
 	assert_true(live_figure(l, job, "active_ms") > active + 100);
+	assert_true(live_figure(l, job, "corun_ms") == 5);
+	assert_true(live_figure(l, job, "corun_progress") == 0.4);
 	assert_int_equal(live_figure(l, job, "kernels"), 2);
 	sock = come_back(l, job, page_fd);
 	assert_int_equal(live_figure(l, job, "kernels"), 2);

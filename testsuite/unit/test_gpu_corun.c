@@ -151,7 +151,17 @@ static double together(uint32_t n)
 
 	gs_gpu_status(gpu, &status);
 	assert_int_equal(status.corun, n);
+	assert_true(isnan(status.corun_progress) == isnan(status.corun_fairness));
 	return status.corun_progress;
+}
+
+/* Its step's figures have that it was beside others for at least so long, with that progress. */
+static void was_beside(const struct program *p, uint64_t least_ns, double progress_then)
+{
+	const struct gs_step_usage_beside *is = &p->c->usage.beside;
+
+	assert_true(is->ns >= least_ns);
+	assert_true(fabs((double)is->alone_ns / (double)is->ns - progress_then) < 0.1);
 }
 
 static void runs_beside_where_it_gains(void **unused)
@@ -177,6 +187,8 @@ static void runs_beside_where_it_gains(void **unused)
 		assert_true(progress(&p[0], 4000 * MS) > 0.7);
 		assert_true(progress(&p[1], 4000 * MS) > 0.7);
 		assert_true(together(2) > 1.4);
+		was_beside(&p[0], 3500 * MS, progress(&p[0], 4000 * MS));
+		was_beside(&p[1], 3500 * MS, progress(&p[1], 4000 * MS));
 		all_leave(p[0].c, p[1].c);
 	}
 }

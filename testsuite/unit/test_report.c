@@ -46,6 +46,7 @@ static struct gs_report_row row_of(uint32_t job, const char *step)
 				   .copied = { [GS_COPY_TO_DEVICE] = { 3, 4u << 20, 1000000 },
 					       [GS_COPY_TO_HOST] = { 2, 1536 << 10, 500000 },
 					       [GS_COPY_OTHER] = { 1, 1024, 0 } },
+				   .beside = { .ns = 40000000, .alone_ns = 30000000 },
 				   .time = { .gpu_ns = 200000000, .unevictable_ns = 50000000 } };
 
 	gs_step_usage_evicted(&t.evicted, 60000);
@@ -62,7 +63,8 @@ static void test_row_without_gpu(void **unused)
 
 	(void)unused;
 	gs_report_fill(&row, &t, 0, 0);
-	assert_true(isnan(row.ntt));               /* it was never served */
+	assert_true(isnan(row.ntt)); /* it was never served */
+	assert_true(isnan(row.corun_progress));
 	assert_true(isnan(row.evictable_pct));     /* of nothing there is no part */
 	t.turnaround_ns = t.waiting_ns = 49000000; /* it waits for its first time slice */
 	gs_report_fill(&row, &t, 0, 0);
@@ -83,6 +85,7 @@ static void test_rows(void **unused)
 	assert_int_equal(row.copies, 6);
 	assert_true(row.h2d_mb == 4 && row.d2h_mb == 1.5 && row.d2d_mb == 1 / 1024.0);
 	assert_true(row.copying_ms == 1.5);
+	assert_true(row.corun_ms == 40 && row.corun_progress == 0.75);
 }
 
 static void test_comment(void **unused)

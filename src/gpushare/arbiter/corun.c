@@ -271,9 +271,12 @@ static double note_progress(struct gs_gpu *gpu, uint64_t now)
 	const struct gs_corun_known *known = gs_corun_known_of(gpu, c->key, 1);
 
 	for (uint32_t i = 0; i < c->n; i++) {
+		struct gs_step_usage_beside *beside = &c->client[i]->p.usage->beside;
 		double is = known->solo[i] > 0 ? speed(c, i, now) / known->solo[i] : 0;
 
 		c->is[i].progress = is < PROGRESS_MOST ? is : PROGRESS_MOST;
+		beside->ns += now - c->since_ns;
+		beside->alone_ns += (uint64_t)(c->is[i].progress * (double)(now - c->since_ns));
 	}
 	return gs_balance_sum(c->is, c->n);
 }

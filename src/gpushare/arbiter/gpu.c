@@ -19,6 +19,7 @@
 #include "gpushare/arbiter/handover.h"
 #include "gpushare/arbiter/launch_barrier.h"
 #include "gpushare/arbiter/task.h"
+#include "gpushare/corun/balance.h"
 
 /* So many lines about a client that is stopped, or goes on. */
 #define STOPS_SAID 20
@@ -315,7 +316,11 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->evict_p99_us = gpu->figures.latency.p99_us;
 	status->handover_ns = gpu->o.sched.handover_ns;
 	status->corun = gpu->corun.n;
-	status->corun_progress = gpu->corun.phase == GS_CORUN_KEPT ? gpu->corun.sum : (double)NAN;
+	status->corun_progress = status->corun_fairness = (double)NAN;
+	if (gpu->corun.phase == GS_CORUN_KEPT) {
+		status->corun_progress = gpu->corun.sum;
+		status->corun_fairness = gs_balance_fairness(gpu->corun.is, gpu->corun.n);
+	}
 	LIST_FOREACH (t, &gpu->clients, link) {
 		status->clients++;
 		status->waiting += t->task && !gs_gpu_is_holder(t);

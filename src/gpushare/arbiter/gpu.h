@@ -41,9 +41,10 @@ struct gs_gpu_status {
 	double evict_p50_us, evict_p99_us; /* of the latest evictions, see step_usage.h */
 	uint64_t handover_ns;              /* what the scheduler assumes a hand-over to cost now */
 	/* clients that run beside each other on parts of it, or are tried (corun.h); and the sum of
-	 * their progress, NAN in trials and while each is measured alone */
+	 * their progress and its fairness (corun/balance.h), NAN in trials and while each is
+	 * measured alone */
 	uint32_t corun;
-	double corun_progress;
+	double corun_progress, corun_fairness;
 };
 
 /* Makes the state of GPU number `index`; NULL with the reason. The options are copied. */

@@ -84,6 +84,12 @@ struct gs_step_usage_evicted {
 	double p50_us, p99_us;
 };
 
+/* Clients of the step ran beside others on a part of the GPU (corun.h). */
+struct gs_step_usage_beside {
+	uint64_t ns;
+	uint64_t alone_ns; /* what they did in that time would have taken so long alone */
+};
+
 struct gs_step_usage {
 	uint64_t launches;      /* exact: the clients number their launches */
 	uint64_t periods;       /* busy periods: from the first READY to the last DONE */
@@ -96,6 +102,7 @@ struct gs_step_usage {
 	uint64_t preemptions; /* launches that left with block-tasks remaining */
 	uint64_t worked_ns;   /* when a client last had work; 0: never */
 	struct gs_step_usage_evicted evicted;
+	struct gs_step_usage_beside beside;
 	/* of all kernels, including those that are not listed, or no longer */
 	struct gs_step_usage_time time;
 	struct gs_copied copied[GS_COPY_DIRECTIONS];

@@ -94,3 +94,14 @@ double gs_balance_sum(const struct gs_balance *of, size_t n)
 		sum += of[i].progress;
 	return sum;
 }
+
+double gs_balance_fairness(const struct gs_balance *of, size_t n)
+{
+	double least = INFINITY, most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		least = fmin(least, per_share(&of[i]));
+		most = fmax(most, per_share(&of[i]));
+	}
+	return most > 0 ? least / most : 0;
+}

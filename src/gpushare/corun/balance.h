@@ -34,4 +34,7 @@ int gs_balance_step(struct gs_balance *of, size_t n);
 /* The sum of their progress. More than 1 is more than turns can give. */
 double gs_balance_sum(const struct gs_balance *of, size_t n);
 
+/* Fairness: the least progress per share by the most. 1: it is even; 0: one of them made none. */
+double gs_balance_fairness(const struct gs_balance *of, size_t n);
+
 #endif

@@ -51,7 +51,8 @@ static void row_of(const struct gs_past_step *s, char *name, size_t size, struct
 		.reason = "",
 		.account = "",
 		.energy_j = NAN,
-		.evictable_pct = NAN, /* the history does not have it */
+		.evictable_pct = NAN, /* the history has neither of these */
+		.corun_progress = NAN,
 		.gpu = s->gpu,
 		.shares = s->shares,
 		.kernels = s->kernels,

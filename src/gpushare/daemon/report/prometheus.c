@@ -32,14 +32,16 @@ static void gpu_labels(FILE *out, uint32_t gpu, const char *uuid)
 	put_label(out, "UUID", uuid);
 }
 
+/* What is no number has no sample. */
 static void gpu_line(FILE *out, const char *name, const struct gs_report_gpu *g, double value)
 {
+	if (isnan(value))
+		return;
 	fprintf(out, "%s{", name);
 	gpu_labels(out, g->gpu, g->uuid);
 	fprintf(out, "} %.15g\n", value);
 }
 
-/* What is no number has no sample. */
 static void step_line(FILE *out, const char *name, const struct gs_report_row *r, double value)
 {
 	if (isnan(value))

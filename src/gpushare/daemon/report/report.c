@@ -73,6 +73,9 @@ void gs_report_fill(struct gs_report_row *row, struct gs_step_usage *t, uint64_t
 	row->evict_p50_us = t->evicted.p50_us;
 	row->evict_p99_us = t->evicted.p99_us;
 	fill_copies(row, t->copied);
+	row->corun_ms = (double)t->beside.ns / 1e6;
+	row->corun_progress =
+		t->beside.ns ? (double)t->beside.alone_ns / (double)t->beside.ns : (double)NAN;
 	row->memory_mb = (double)peak / MIB;
 	row->reserved_mb = (double)reserved / MIB;
 }

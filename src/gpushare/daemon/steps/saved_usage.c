@@ -73,6 +73,26 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 			s->info.job_id, s->info.step_id, way, over.copies, over.bytes, over.host_ns,
 			over.waited_ns);
 	}
+	if (t->beside.ns)
+		fprintf(f, "beside %u %u %" PRIu64 " %" PRIu64 "\n", s->info.job_id,
+			s->info.step_id, t->beside.ns, t->beside.alone_ns);
+}
+
+static int parse_beside(struct gs_daemon *d, const char *line)
+{
+	struct gs_step_usage_beside is;
+	unsigned job, step;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "beside %u %u %" SCNu64 " %" SCNu64 "%n", &job, &step, &is.ns,
+		   &is.alone_ns, &at) != 4 ||
+	    line[at])
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (s)
+		s->usage.beside = s->live.beside = is;
+	return 1;
 }
 
 /* Behind the step's other figures. */
@@ -86,7 +106,7 @@ static int parse_copied(struct gs_daemon *d, const char *line)
 	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job,
 		   &step, &way, &is.copies, &is.bytes, &is.host_ns, &is.waited_ns, &at) != 7 ||
 	    line[at] || way >= GS_COPY_DIRECTIONS)
-		return 0;
+		return parse_beside(d, line);
 	s = gs_step_find(d, job, step);
 	if (s)
 		s->usage.copied[way] = s->live.copied[way] = is;
