@@ -14,146 +14,7 @@
 #include <cmocka.h>
 
 #include "gpushare/corun/balance.h"
-#include "sharing_rig.h"
-
-#define TICK (50 * US)
-#define NT 10000
-#define EPOCH (50 * MS)
-#define FULL 1.0
-
-/* A program that launches the same kernel again and again. */
-struct program {
-	struct client *c;
-	uint64_t alone_ns; /* of a launch */
-	double claim;      /* it says that it is so many times as long */
-	double enough;     /* with this part of the GPU the kernel is as fast as it gets */
-	uint32_t flags;
-	double tasks; /* that its launch has done */
-	double part;  /* that its blocks have */
-	double did;   /* launches, in all */
-	uint64_t idle_until;
-};
-
-static void begin_corun(uint32_t most)
-{
-	struct gs_gpu_options o = options_of("frs");
-
-	o.leave_most_ns = 300 * US;
-	o.one_context = 1;
-	o.sched.by_priority = 1;
-	o.corun = (struct gs_corun_options) { most, 0.05, EPOCH };
-	begin_with(&o);
-}
-
-static struct program program_with(uint32_t shares, uint64_t id, uint64_t alone_ns, double enough)
-{
-	return (struct program) { .c = join_in(id, 5, id, shares),
-				  .alone_ns = alone_ns,
-				  .claim = 1,
-				  .enough = enough,
-				  .flags = GS_SLOT_EVICTABLE | GS_SLOT_DIVIDES };
-}
-
-static struct program program(uint64_t id, uint64_t alone_ns, double enough)
-{
-	return program_with(50, id, alone_ns, enough);
-}
-
-static double part_of(const struct program *p)
-{
-	uint32_t part = gs_page_load(p->c->page->priorities.part);
-
-	assert_true(part <= GS_PAGE_PARTS);
-	return part ? part / (double)GS_PAGE_PARTS : FULL;
-}
-
-static void launch_again(struct program *p)
-{
-	struct gs_slot *s = &p->c->page->slot[0];
-
-	if (state(p->c, 0) == GS_K_DONE)
-		go(p->c, 0, GS_K_DONE, GS_K_PREP, GS_BY_CLIENT);
-	if (state(p->c, 0) != GS_K_PREP || now < p->idle_until)
-		return;
-	prepare(p->c, 0, NT, 1);
-	gs_page_store(s->flags, p->flags);
-	gs_page_store(s->leave_ns, 50 * US);
-	gs_page_store(s->alone_ns, (uint64_t)((double)p->alone_ns * p->claim));
-	p->tasks = 0;
-	p->part = part_of(p);
-	if (has_turn(p->c)) {
-		go(p->c, 0, GS_K_PREP, GS_K_RUNNING, GS_BY_CLIENT);
-		gs_page_store(s->started, 1);
-	} else {
-		go(p->c, 0, GS_K_PREP, GS_K_READY, GS_BY_CLIENT);
-		gs_gpu_doorbell(p->c->gpu_client);
-	}
-}
-
-/* A tick in which it has `speed` of the GPU. */
-static void run(struct program *p, double speed)
-{
-	uint32_t was = state(p->c, 0);
-
-	agent(p->c);
-	if (was == GS_K_TORUN)
-		p->part = part_of(p);
-	if (state(p->c, 0) == GS_K_TOEVICT) {
-		evicted(p->c, 0, (uint64_t)p->tasks);
-	} else if (state(p->c, 0) == GS_K_RUNNING) {
-		double did = speed * TICK / (double)p->alone_ns;
-
-		p->did += did;
-		p->tasks += did * NT;
-		if (p->tasks >= NT)
-			finish(p->c, 0);
-	}
-	launch_again(p);
-}
-
-static int is_running(const struct program *p)
-{
-	return state(p->c, 0) == GS_K_RUNNING;
-}
-
-/* So long, with all of them. Kernels that may be anywhere share the GPU evenly. */
-static void play(struct program *p, size_t n, uint64_t ns)
-{
-	for (uint64_t end = now + ns; now < end; grant(TICK)) {
-		unsigned running = 0;
-
-		for (size_t i = 0; i < n; i++)
-			running += is_running(&p[i]);
-		for (size_t i = 0; i < n; i++) {
-			double part = p[i].part < FULL ? p[i].part : FULL / (running ? running : 1);
-
-			run(&p[i], part < p[i].enough ? part / p[i].enough : 1);
-		}
-	}
-}
-
-static void count_anew(struct program *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i].did = 0;
-}
-
-/* What it did, as a part of what it does alone. */
-static double progress(const struct program *p, uint64_t ns)
-{
-	return p->did * (double)p->alone_ns / (double)ns;
-}
-
-/* What so many do together, as the status says. */
-static double together(uint32_t n)
-{
-	struct gs_gpu_status status;
-
-	gs_gpu_status(gpu, &status);
-	assert_int_equal(status.corun, n);
-	assert_true(isnan(status.corun_progress) == isnan(status.corun_fairness));
-	return status.corun_progress;
-}
+#include "corun_rig.h"
 
 /* Its step's figures have that it was beside others for at least so long, with that progress. */
 static void was_beside(const struct program *p, uint64_t least_ns, double progress_then)
@@ -236,51 +97,6 @@ static void claims_do_not_count(void **unused)
 	}
 }
 
-/* What cuts trials short does not keep one of them from the GPU. */
-static void cut_short_again_and_again(void **unused)
-{
-	struct program p[3];
-
-	(void)unused;
-	begin_corun(4);
-	p[0] = program(1, 200 * MS, 1);
-	p[1] = program(2, 300 * MS, 0.3);
-	p[2] = program(3, 5 * MS, 1);
-	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
-	for (int i = 0; i < 60; i++) {
-		p[2].idle_until = now + 95 * MS;
-		play(p, 3, 100 * MS);
-	}
-	assert_true(progress(&p[0], 6000 * MS) > 0.35 && progress(&p[1], 6000 * MS) > 0.35);
-	all_leave(p[0].c, p[1].c, p[2].c);
-}
-
-/* Nor does what interrupts those that gain, before any epoch of theirs has ended: they are not
- * tried again for a while. */
-static void interrupted_again_and_again(void **unused)
-{
-	struct program p[3];
-
-	(void)unused;
-	begin_corun(4);
-	p[0] = program(1, 200 * MS, 1);
-	p[1] = program(2, 300 * MS, 0.3);
-	play(p, 2, 2000 * MS);
-	assert_true(together(2) > 1.4);
-	p[2] = program(3, 5 * MS, 1);
-	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
-	for (int i = 0; i < 10; i++) {
-		p[2].idle_until = now + 95 * MS;
-		play(p, 3, 100 * MS);
-	}
-	leave(p[2].c);
-	play(p, 2, 1000 * MS);
-	together(0);
-	play(p, 2, 12000 * MS);
-	assert_true(together(2) > 1.4);
-	all_leave(p[0].c, p[1].c);
-}
-
 /* One that wants to run beside nobody takes turns with the others; they are tried when it goes. */
 static void one_does_not_want_to(void **unused)
 {
@@ -301,58 +117,6 @@ static void one_does_not_want_to(void **unused)
 	play(&p[1], 2, 2000 * MS);
 	assert_true(together(2) > 1.4);
 	all_leave(p[1].c, p[2].c);
-}
-
-static struct program of_program(uint64_t key, uint64_t id, uint64_t alone_ns, double enough)
-{
-	struct program p;
-
-	program_key = key;
-	p = program(id, alone_ns, enough);
-	program_key = 0;
-	return p;
-}
-
-/* The next jobs with the same programs stay beside each other without a trial, or take turns
- * without one, whichever comes first. */
-static void the_programs_are_known(void **unused)
-{
-	(void)unused;
-	for (int gains = 0; gains < 2; gains++) {
-		double enough = gains ? 0.3 : 1;
-		struct program p[2];
-		unsigned divided = 0;
-
-		begin_corun(4);
-		p[0] = of_program(71, 1, 200 * MS, 1);
-		p[1] = of_program(72, 2, 300 * MS, enough);
-		play(p, 2, 2000 * MS);
-		assert_int_equal(part_of(&p[0]) < FULL, gains);
-		leave(p[0].c);
-		leave(p[1].c);
-		grant(500 * MS);
-		p[1] = of_program(72, 3, 300 * MS, enough);
-		p[0] = of_program(71, 4, 200 * MS, 1);
-		/* in 0.4 s there is no room for two epochs alone and a trial, but for the first */
-		for (int ms = 0; ms < 400; ms++) {
-			play(p, 2, MS);
-			divided += part_of(&p[0]) < FULL;
-		}
-		if (gains)
-			assert_true(divided > 200);
-		else
-			assert_int_equal(divided, 0);
-		/* other programs are tried */
-		leave(p[0].c);
-		p[0] = of_program(73, 5, 200 * MS, 1);
-		divided = 0;
-		for (int ms = 0; ms < 1000; ms++) {
-			play(p, 2, MS);
-			divided += part_of(&p[0]) < FULL;
-		}
-		assert_true(divided > 200);
-		all_leave(p[0].c, p[1].c);
-	}
 }
 
 static void progress_goes_by_shares(void **unused)
@@ -477,10 +241,7 @@ int main(void)
 		cmocka_unit_test(runs_beside_where_it_gains),
 		cmocka_unit_test(takes_turns_where_it_does_not),
 		cmocka_unit_test(claims_do_not_count),
-		cmocka_unit_test(cut_short_again_and_again),
-		cmocka_unit_test(interrupted_again_and_again),
 		cmocka_unit_test(one_does_not_want_to),
-		cmocka_unit_test(the_programs_are_known),
 		cmocka_unit_test(progress_goes_by_shares),
 		cmocka_unit_test(three_and_four),
 		cmocka_unit_test(who_stays_gets_all),

@@ -27,8 +27,6 @@
 /* After so many trials that something has cut short there is none for a while. */
 #define CUT_SHORT_MOST 3
 /* How long it is not tried again, at first; twice as long each time, up to the most. */
-#define REFUSED_NS (10 * GS_NS_PER_S)
-#define REFUSED_MOST_NS (600 * GS_NS_PER_S)
 /* A client that pauses for less than this is still one of them. */
 #define ABSENT_NS (10 * GS_NS_PER_MS)
 /* How often it is polled whether the kernels have left, and after how long they go on even if some
@@ -187,16 +185,11 @@ static void stop(struct gs_gpu *gpu, uint64_t now)
 	c->n = 0;
 }
 
-static void refuse(struct gs_gpu *gpu, uint64_t now)
+/* gained_little: the next processes with these programs would, too. */
+static void refuse(struct gs_gpu *gpu, int gained_little, uint64_t now)
 {
-	struct gs_corun_known *known = gs_corun_known_of(gpu, gpu->corun.key, 1);
-
-	known->kept = 0;
-	known->begun = 0;
-	known->wait_ns = known->wait_ns ? 2 * known->wait_ns : REFUSED_NS;
-	if (known->wait_ns > REFUSED_MOST_NS)
-		known->wait_ns = REFUSED_MOST_NS;
-	known->refused_until = now + known->wait_ns;
+	gs_corun_known_refuse(gs_corun_known_of(gpu, gpu->corun.key, 1),
+			      gained_little ? 0 : gpu->corun.who, now);
 	stop(gpu, now);
 }
 
@@ -208,13 +201,11 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 
 	c->key = known->key;
 	c->who = gs_corun_who(client, n);
-	/* Other processes of the same programs: their speed alone is measured first. */
-	if (known->who != c->who)
-		known->solo_until = 0;
-	known->who = c->who;
+	gs_corun_known_begin(known, c->who);
 	c->n = n;
 	c->epochs = c->poor = c->solos = 0;
 	c->sum = 0;
+	c->has_sum = 0;
 	/* Not always the same one first: what comes may be cut short again and again. */
 	c->alone = (c->alone + 1) % n;
 	memcpy(c->is, known->is, sizeof(c->is));
@@ -226,7 +217,6 @@ static void begin(struct gs_gpu *gpu, struct gs_gpu_client *const client[], uint
 		gs_balance_start(c->is, n);
 		say(gpu, "are tried on parts of the GPU");
 	}
-	known->begun++;
 	c->phase = known->kept && now < known->solo_until ? GS_CORUN_KEPT : GS_CORUN_SOLO;
 	tell_parts(gpu);
 	end_epoch(gpu, now);
@@ -298,6 +288,8 @@ static int trial_ended(struct gs_gpu *gpu, double sum)
 	known = gs_corun_known_of(gpu, c->key, 1);
 	known->kept = 1;
 	known->begun = 0;
+	known->wait_ns = 0;
+	c->has_sum = 1;
 	say(gpu, "stay on parts of the GPU");
 	return 1;
 }
@@ -308,6 +300,7 @@ static int kept_ended(struct gs_gpu *gpu, double sum, uint64_t now)
 	struct gs_corun_known *known = gs_corun_known_of(gpu, c->key, 1);
 
 	c->sum = sum;
+	c->has_sum = 1;
 	known->begun = 0;
 	c->poor = sum < 1 + gpu->o.corun.least_gain ? c->poor + 1 : 0;
 	/* They may have come to do other things. */
@@ -349,7 +342,7 @@ static void run(struct gs_gpu *gpu, uint64_t now)
 	say(gpu, gpu->corun.phase == GS_CORUN_SOLO ?
 			 "take turns, since one of them did nothing while it was alone" :
 			 "take turns, since they gain too little on parts of the GPU");
-	refuse(gpu, now);
+	refuse(gpu, gpu->corun.phase != GS_CORUN_SOLO, now);
 }
 
 void gs_gpu_corun_step(struct gs_gpu *gpu, const struct gs_gpu_client *of, uint64_t now)
@@ -364,11 +357,12 @@ void gs_gpu_corun_step(struct gs_gpu *gpu, const struct gs_gpu_client *of, uint6
 	if (!n)
 		return;
 	if (!gs_gpu_corun_is_on(gpu)) {
-		if (gpu->leaving || (known && now < known->refused_until))
+		if (gpu->leaving ||
+		    (known && gs_corun_known_is_refused(known, gs_corun_who(client, n), now)))
 			return;
 		begin(gpu, client, n, now);
 		if (gs_corun_known_of(gpu, gpu->corun.key, 1)->begun > CUT_SHORT_MOST) {
-			refuse(gpu, now);
+			refuse(gpu, 0, now);
 			return;
 		}
 	}

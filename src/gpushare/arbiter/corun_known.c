@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is known of clients that were tried beside each other; see corun_known.h. */
 #include "gpushare/arbiter/corun_known.h"
+#include "common/clock.h"
+
+#define REFUSED_NS (10 * GS_NS_PER_S)
+#define REFUSED_MOST_NS (600 * GS_NS_PER_S)
 
 void gs_corun_insert(struct gs_gpu_client *client[], uint32_t n, struct gs_gpu_client *more)
 {
@@ -51,4 +55,31 @@ struct gs_corun_known *gs_corun_known_of(struct gs_gpu *gpu, uint64_t key, int m
 		return NULL;
 	*oldest = (struct gs_corun_known) { .key = key };
 	return oldest;
+}
+
+void gs_corun_known_begin(struct gs_corun_known *known, uint64_t who)
+{
+	/* Others that run the same programs: their speed alone is measured first. */
+	if (known->who != who) {
+		known->solo_until = 0;
+		known->begun = 0;
+	}
+	known->who = who;
+	known->begun++;
+}
+
+void gs_corun_known_refuse(struct gs_corun_known *known, uint64_t who, uint64_t now)
+{
+	known->kept = 0;
+	known->begun = 0;
+	known->wait_ns = known->wait_ns ? 2 * known->wait_ns : REFUSED_NS;
+	if (known->wait_ns > REFUSED_MOST_NS)
+		known->wait_ns = REFUSED_MOST_NS;
+	known->refused_until = now + known->wait_ns;
+	known->refused_who = who;
+}
+
+int gs_corun_known_is_refused(const struct gs_corun_known *known, uint64_t who, uint64_t now)
+{
+	return now < known->refused_until && (!known->refused_who || known->refused_who == who);
 }

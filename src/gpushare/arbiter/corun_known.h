@@ -18,9 +18,16 @@ uint64_t gs_corun_who(struct gs_gpu_client *const client[], uint32_t n);
  * these programs; a client whose program is not known stands for itself. Not 0. */
 uint64_t gs_corun_key(struct gs_gpu_client *const client[], uint32_t n);
 
-/* What is known under the key; else what is known of others longest ago, emptied for them if `make`
- * is 1. NULL: nothing is known. The GPU owns it, until as many others have been made as it can
- * keep. */
+/* What is known under the key. If nothing is: NULL, or with make 1 an empty entry, for which the
+ * one goes that was used longest ago. The GPU owns it. */
 struct gs_corun_known *gs_corun_known_of(struct gs_gpu *gpu, uint64_t key, int make);
+
+/* These processes (gs_corun_who) begin to run beside each other. */
+void gs_corun_known_begin(struct gs_corun_known *known, uint64_t who);
+
+/* They take turns, and are tried again after 10 s, the next time after 20 s, and so on, up to 10
+ * minutes. who: only these processes; 0: the same holds for whoever runs these programs. */
+void gs_corun_known_refuse(struct gs_corun_known *known, uint64_t who, uint64_t now);
+int gs_corun_known_is_refused(const struct gs_corun_known *known, uint64_t who, uint64_t now);
 
 #endif

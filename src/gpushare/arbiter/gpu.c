@@ -317,7 +317,7 @@ void gs_gpu_status(struct gs_gpu *gpu, struct gs_gpu_status *status)
 	status->handover_ns = gpu->o.sched.handover_ns;
 	status->corun = gpu->corun.n;
 	status->corun_progress = status->corun_fairness = (double)NAN;
-	if (gpu->corun.phase == GS_CORUN_KEPT) {
+	if (gpu->corun.phase == GS_CORUN_KEPT && gpu->corun.has_sum) {
 		status->corun_progress = gpu->corun.sum;
 		status->corun_fairness = gs_balance_fairness(gpu->corun.is, gpu->corun.n);
 	}

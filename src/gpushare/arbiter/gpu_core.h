@@ -252,6 +252,7 @@ struct gs_corun_known {
 	uint64_t who; /* who they were when they last ran */
 	uint64_t used_ns;
 	uint64_t refused_until, wait_ns; /* not again before; how long that was from then on */
+	uint64_t refused_who;            /* who only is not tried until then; 0: nobody is */
 	uint32_t begun; /* how often something has cut them short before an epoch counted */
 	uint8_t kept;   /* they gained, with these parts */
 	struct gs_balance is[GS_CORUN_CLIENTS];
@@ -285,6 +286,7 @@ struct gs_gpu_corun {
 	uint32_t epochs;   /* of the trial that have ended */
 	uint32_t poor;     /* KEPT: the latest epochs, in a row, that gained too little */
 	double sum;        /* of the progress of all */
+	int has_sum;       /* since they began there has been an epoch of which sum is */
 	struct gs_corun_known known[GS_CORUN_KNOWN];
 };
 
