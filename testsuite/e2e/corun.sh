@@ -81,9 +81,13 @@ check "gpushared stops" stop_daemon
 check "gpushared serves a GPU" start CoRun=smk PolicyParameters=corun_epoch=100ms,corun_gain=0
 check "a more urgent one comes" urgent
 check "gpushared stops" stop_daemon
+# Have the two that run now had the GPU for a second each?
+both_computed() { t 5 gpusharectl report --json | python3 -c 'import json, sys
+rows = [r for r in json.load(sys.stdin) if r["state"] != "over"]
+sys.exit(not (len(rows) == 2 and all(r["active_ms"] > 1000 and r["corun_ms"] == 0 for r in rows)))'; }
 none() { # [OPTION...]
 	two "$@"
-	sleep 3
+	until_true 60 both_computed || return 1
 	ended_right a "$a" && ended_right b "$b" && ! grep -q 'parts of the GPU' "$TMP/log"
 }
 wrong_word() {

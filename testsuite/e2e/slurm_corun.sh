@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Two Slurm jobs of different users run beside each other on parts of a GPU (CoRun=smk): the parts change while they run, and their
-# results are right. One that was submitted with --gpushare-corun=no takes turns.
+# Two Slurm jobs of different users run beside each other on parts of a GPU (CoRun=smk), and their results are right. One that was
+# submitted with --gpushare-corun=no takes turns.
 . "${srcdir:-.}/testsuite/e2e/lib.sh"
 need_cluster
 need_built gpushared gpusharectl gpushare-demo-matmul testsuite/e2e/entries
@@ -10,7 +10,7 @@ mkdir -p "$TMP/mps"
 sed 's/gpushare emulated device/an emulated one with MPS/g' "$BUILD/src/device/emu/.libs/libcuda.so.1" >"$TMP/mps/libcuda.so.1"
 chmod -R a+rX "$TMP/mps"
 PATH=$(realpath "$SRC/testsuite/stubs"):$PATH
-# On the emulated device one program computes at a time, so that their progress sums up to 1; without a least gain that is kept.
+# On the emulated device one program computes at a time, so that the sum of their progress is about 1, which is enough here.
 start_cluster main "DRIVER=$TMP/mps/libcuda.so.1" GPU_MEMORY=512M "SPANK_ARGS=timeout=10s" GPUSHARE_EXTRA="Isolation=mps
 MpsDir=$TMP/mps
 CoRun=smk
@@ -18,8 +18,8 @@ PolicyParameters=leave_within=1s,corun_epoch=100ms,corun_gain=0"
 LOG=$D/log/gpushared.log
 
 by_nobody() { as_nobody timeout 10 sbatch --parsable --output="$D/out/%j" "$@"; }
-# computes NAME: what a job does as long as $D/out/NAME is there.
-computes() { : >"$D/out/$1" && chmod 666 "$D/out/$1" && echo "exec '$BUILD/testsuite/e2e/entries' compute '$D/out/$1'"; }
+# as_long_as NAME: what a job does as long as $D/out/NAME is there.
+as_long_as() { : >"$D/out/$1" && chmod 666 "$D/out/$1" && echo "exec '$BUILD/testsuite/e2e/entries' compute '$D/out/$1'"; }
 ended_right() { # NAME JOB
 	rm -f "$D/out/$1"
 	reaches "$2" COMPLETED 60 && grep ', 0 words wrong' "$D/out/$2" || { cat "$D/out/$2"; return 1; }
@@ -31,8 +31,8 @@ gpu = json.load(sys.stdin)["gpus"][0]
 print(gpu["corun"], gpu["corun_progress"])
 sys.exit(gpu["corun"] != int(sys.argv[1]))' "$1"; }
 
-a=$(submit -p low --gres=gpushare:40 --wrap "$(computes a)")
-b=$(by_nobody -p low --gres=gpushare:40 --wrap "$(computes b)")
+a=$(submit -p low --gres=gpushare:40 --wrap "$(as_long_as a)")
+b=$(by_nobody -p low --gres=gpushare:40 --wrap "$(as_long_as b)")
 check "two users' jobs run" eval "reaches $a RUNNING && reaches $b RUNNING"
 check "they are tried on parts of the GPU" says 'are tried on parts'
 check "status shows two beside each other" until_true 60 beside 2
@@ -51,10 +51,15 @@ check "so is the option without shares" eval \
 	"! submit -p low --gpushare-corun=no --wrap true 2>'$TMP/err' && grep -- '--gpushare-corun without --gres=gpushare' '$TMP/err'"
 tried() { grep -c 'are tried on parts' "$LOG"; }
 before=$(tried)
-c=$(submit -p low --gres=gpushare:40 --wrap "$(computes c)")
-d=$(by_nobody -p low --gres=gpushare:40 --gpushare-corun=no --wrap "$(computes d)")
+c=$(submit -p low --gres=gpushare:40 --wrap "$(as_long_as c)")
+d=$(by_nobody -p low --gres=gpushare:40 --gpushare-corun=no --wrap "$(as_long_as d)")
 check "two more run, one with --gpushare-corun=no" eval "reaches $c RUNNING && reaches $d RUNNING"
-turns() { sleep 3; [ "$(tried)" = "$before" ] || { tail -n 20 "$LOG"; return 1; }; }
+# computed JOB...: has each had the GPU for a second, and never run beside others?
+computed() { t 5 gpusharectl report --json | python3 -c 'import json, sys
+of = {str(r["job"]): (r["active_ms"], r["corun_ms"]) for r in json.load(sys.stdin)}
+print(of)
+sys.exit(not all(of[job][0] > 1000 and of[job][1] == 0 for job in sys.argv[1:]))' "$@"; }
+turns() { until_true 60 computed "$c" "$d" && [ "$(tried)" = "$before" ] || { tail -n 20 "$LOG"; return 1; }; }
 check "they take turns" turns
 check "the results are right" eval "ended_right c $c && ended_right d $d"
 finish
