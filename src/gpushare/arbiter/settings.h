@@ -78,8 +78,8 @@ struct gs_gpu_client_params {
 	uint32_t job_id, step_id;
 	const char *name;    /* "job 12.0 uid 1000 pid 4711", for the log */
 	const char *program; /* NULL: not known */
-	/* of the program and of the step's command (common/program.h): the same in every job that
-	 * runs them; 0: not known */
+	/* of the user, the step's command (common/program.h) and the program: the same in every job
+	 * of that user that runs them; 0: not known */
 	uint64_t program_key;
 	/* adopted clients: what of its page the usage includes already */
 	struct gs_counted counted;

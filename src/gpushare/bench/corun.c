@@ -18,7 +18,7 @@
 #include "gpushare/corun/corun.h"
 
 #define RUN_S 300
-/* A span has room for so many launches of the longer kernel alone, at least. */
+/* A span has room for so many launches of the longest kernel alone, at least. */
 #define LAUNCHES_LEAST 12
 
 /* ---- orders ------------------------------------------------------------------------- */

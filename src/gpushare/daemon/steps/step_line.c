@@ -11,7 +11,8 @@
 #include "gpushare/daemon/base/state.h"
 
 /* The period of forced evictions is stored above the flags, and one flag above that: fields of
- * their own would make files of earlier daemons unreadable. */
+ * their own would make files of earlier daemons unreadable. A daemon that does not know the flag
+ * takes it for a period of three days, and so for a step that runs beside nobody, too. */
 #define FORCE_SHIFT 2
 #define NO_CORUN (1 << 30)
 _Static_assert(GS_FORCE_MS_MAX << FORCE_SHIFT < NO_CORUN, "it fits");
