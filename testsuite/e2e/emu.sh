@@ -52,7 +52,15 @@ crowd() { # CONNECTIONS EVICTIONS
 		{ echo "exit status $?"; cat "$TMP/out"; return 1; }
 	summary "$TMP/json" "$2"
 }
-check "more streams than channels, evictions every 3 ms" crowd 13 "s['evictions'] >= 1"
+# On a busy machine there may be none within the few ms that a kernel takes.
+evicted_crowd() {
+	for _ in 1 2 3 4 5; do
+		crowd 13 True || return 1
+		summary "$TMP/json" "s['evictions'] >= 1" && return
+	done
+	return 1
+}
+check "more streams than channels, evictions every 3 ms" evicted_crowd
 check "more of them than may be busy beside a kernel that can leave: they wait for a moment only" crowd 8 "s['launches'] == 28"
 check "one channel for all streams: none is evicted, and none waits" crowd 1 "s['evictions'] == 0"
 
