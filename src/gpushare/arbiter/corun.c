@@ -26,7 +26,6 @@
 #define SOLO_LASTS_NS (20 * GS_NS_PER_S)
 /* After so many trials that something has cut short there is none for a while. */
 #define CUT_SHORT_MOST 3
-/* How long it is not tried again, at first; twice as long each time, up to the most. */
 /* A client that pauses for less than this is still one of them. */
 #define ABSENT_NS (10 * GS_NS_PER_MS)
 /* How often it is polled whether the kernels have left, and after how long they go on even if some

@@ -2,7 +2,9 @@
 /* What is known of clients that were tried beside each other; see corun_known.h. */
 #include "gpushare/arbiter/corun_known.h"
 #include "common/clock.h"
+#include "common/hash.h"
 
+/* How long it is not tried again, at first; twice as long each time, up to the most. */
 #define REFUSED_NS (10 * GS_NS_PER_S)
 #define REFUSED_MOST_NS (600 * GS_NS_PER_S)
 
@@ -15,27 +17,25 @@ void gs_corun_insert(struct gs_gpu_client *client[], uint32_t n, struct gs_gpu_c
 	client[at] = more;
 }
 
-static uint64_t mixed(uint64_t key, uint64_t with)
-{
-	return (key ^ with) * UINT64_C(0x9e3779b97f4a7c15);
-}
-
 uint64_t gs_corun_who(struct gs_gpu_client *const client[], uint32_t n)
 {
-	uint64_t key = n;
+	uint64_t key = GS_HASH_EMPTY;
 
 	for (uint32_t i = 0; i < n; i++)
-		key = mixed(key, client[i]->p.id);
+		key = gs_hash(key, &client[i]->p.id, sizeof(client[i]->p.id));
 	return key ? key : 1;
 }
 
 uint64_t gs_corun_key(struct gs_gpu_client *const client[], uint32_t n)
 {
-	uint64_t key = n;
+	uint64_t key = GS_HASH_EMPTY;
 
-	for (uint32_t i = 0; i < n; i++)
-		key = mixed(key,
-			    client[i]->p.program_key ? client[i]->p.program_key : client[i]->p.id);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct gs_gpu_client_params *p = &client[i]->p;
+		uint64_t program = p->program_key ? p->program_key : p->id;
+
+		key = gs_hash(key, &program, sizeof(program));
+	}
 	return key ? key : 1;
 }
 
