@@ -78,6 +78,23 @@ static void print(const struct gs_daemon *d, const struct gs_step *s, FILE *f)
 			s->info.step_id, t->beside.ns, t->beside.alone_ns);
 }
 
+static int parse_copied(struct gs_daemon *d, const char *line)
+{
+	struct gs_copied is;
+	unsigned job, step, way;
+	struct gs_step *s;
+	int at = 0;
+
+	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job,
+		   &step, &way, &is.copies, &is.bytes, &is.host_ns, &is.waited_ns, &at) != 7 ||
+	    line[at] || way >= GS_COPY_DIRECTIONS)
+		return 0;
+	s = gs_step_find(d, job, step);
+	if (s)
+		s->usage.copied[way] = s->live.copied[way] = is;
+	return 1;
+}
+
 static int parse_beside(struct gs_daemon *d, const char *line)
 {
 	struct gs_step_usage_beside is;
@@ -95,25 +112,7 @@ static int parse_beside(struct gs_daemon *d, const char *line)
 	return 1;
 }
 
-/* Behind the step's other figures. */
-static int parse_copied(struct gs_daemon *d, const char *line)
-{
-	struct gs_copied is;
-	unsigned job, step, way;
-	struct gs_step *s;
-	int at = 0;
-
-	if (sscanf(line, "copied %u %u %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%n", &job,
-		   &step, &way, &is.copies, &is.bytes, &is.host_ns, &is.waited_ns, &at) != 7 ||
-	    line[at] || way >= GS_COPY_DIRECTIONS)
-		return parse_beside(d, line);
-	s = gs_step_find(d, job, step);
-	if (s)
-		s->usage.copied[way] = s->live.copied[way] = is;
-	return 1;
-}
-
-static int parse(struct gs_daemon *d, const char *line)
+static int parse_had(struct gs_daemon *d, const char *line)
 {
 	struct gs_step_usage had = { 0 };
 	uint64_t peak;
@@ -129,7 +128,7 @@ static int parse(struct gs_daemon *d, const char *line)
 		   &had.waiting_ns, &had.preemptions, &had.time.gpu_ns, &had.time.unevictable,
 		   &had.time.unevictable_ns, &peak, &begun_s, &at) != 13 ||
 	    line[at])
-		return parse_copied(d, line);
+		return 0;
 	s = gs_step_find(d, job, step);
 	if (!s)
 		return 1;
@@ -140,6 +139,12 @@ static int parse(struct gs_daemon *d, const char *line)
 	gs_ledger_note_peak(s->alloc->device->ledger, s->alloc->id,
 			    peak < s->alloc->bytes ? peak : s->alloc->bytes);
 	return 1;
+}
+
+/* The last two stand behind the step's other figures, which set all of them. */
+static int parse(struct gs_daemon *d, const char *line)
+{
+	return parse_had(d, line) || parse_copied(d, line) || parse_beside(d, line);
 }
 
 static void prepare(struct gs_daemon *d)
