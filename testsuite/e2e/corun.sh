@@ -87,8 +87,9 @@ rows = [r for r in json.load(sys.stdin) if r["state"] != "over"]
 sys.exit(not (len(rows) == 2 and all(r["active_ms"] > 1000 and r["corun_ms"] == 0 for r in rows)))'; }
 none() { # [OPTION...]
 	two "$@"
-	until_true 60 both_computed || return 1
-	ended_right a "$a" && ended_right b "$b" && ! grep -q 'parts of the GPU' "$TMP/log"
+	until_true 60 both_computed
+	local rc=$?
+	ended_right a "$a" && ended_right b "$b" && [ $rc = 0 ] && ! grep -q 'parts of the GPU' "$TMP/log"
 }
 wrong_word() {
 	t 20 gpusharectl run --corun perhaps -- true 2>"$TMP/err" && return 1

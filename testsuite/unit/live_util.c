@@ -54,6 +54,17 @@ double live_figure(const struct live *l, uint32_t job, const char *key)
 	return v;
 }
 
+FILE *live_open_state(const struct live *l, const char *mode)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.state", l->socket);
+	f = fopen(path, mode);
+	assert_non_null(f);
+	return f;
+}
+
 void live_status_gpu(const struct live *l, const char *key, char *buf, size_t size)
 {
 	char *text = live_query(l, GS_QUERY_STATUS, 0);

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "live_daemon.h"
@@ -18,6 +19,8 @@ int live_teardown(void **state);
 double live_figure(const struct live *l, uint32_t job, const char *key);
 /* A value of GPU 0 in the status, as text. */
 void live_status_gpu(const struct live *l, const char *key, char *buf, size_t size);
+/* Its state file, which must be there but for "w"; the caller closes it. */
+FILE *live_open_state(const struct live *l, const char *mode);
 /* The daemon still serves whoever behaves. */
 void live_serves(const struct live *l);
 /* The log has, or within 20 s gets, exactly one line with the text. */

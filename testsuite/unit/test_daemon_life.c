@@ -268,13 +268,10 @@ static double kept_active_ms(const struct live *l, uint32_t job)
 {
 	unsigned of;
 	unsigned long long active_ns;
-	char path[128], line[512];
+	char line[512];
 	double ms = 0;
-	FILE *f;
+	FILE *f = live_open_state(l, "r");
 
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "r");
-	assert_non_null(f);
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "had %u %*u %*u %*u %*u %llu", &of, &active_ns) == 2 && of == job)
 			ms = (double)active_ns / GS_NS_PER_MS;
@@ -303,12 +300,8 @@ static void expect_copies(const struct live *l, uint32_t job, uint64_t n)
 /* A daemon that is not there now has left such a line. */
 static void leave_line(const struct live *l, const char *line)
 {
-	char path[128];
-	FILE *f;
+	FILE *f = live_open_state(l, "a");
 
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "a");
-	assert_non_null(f);
 	assert_true(fputs(line, f) >= 0);
 	assert_int_equal(fclose(f), 0);
 }

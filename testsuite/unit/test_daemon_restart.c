@@ -91,15 +91,11 @@ static uint32_t one_job(const struct live *l)
 
 static void write_state(const struct live *l, const char *text)
 {
-	char path[128];
-	FILE *f;
+	FILE *f = live_open_state(l, "w");
 
-	snprintf(path, sizeof(path), "%s.state", l->socket);
-	f = fopen(path, "w");
-	assert_non_null(f);
 	fputs(text, f);
+	assert_int_equal(fchmod(fileno(f), 0600), 0);
 	fclose(f);
-	assert_int_equal(chmod(path, 0600), 0);
 }
 
 /* A daemon that finds such a state file (NULL: none). */

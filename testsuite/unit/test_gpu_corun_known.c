@@ -15,6 +15,17 @@
 
 #include "corun_rig.h"
 
+/* A more urgent one comes for 5 of every 100 ms, so many times. */
+static void interrupt(struct program p[3], int times)
+{
+	p[2] = program(9, 5 * MS, 1);
+	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
+	for (int i = 0; i < times; i++) {
+		p[2].idle_until = now + 95 * MS;
+		play(p, 3, 100 * MS);
+	}
+}
+
 /* What cuts trials short does not keep one of them from the GPU. */
 static void cut_short_again_and_again(void **unused)
 {
@@ -24,12 +35,7 @@ static void cut_short_again_and_again(void **unused)
 	begin_corun(4);
 	p[0] = program(1, 200 * MS, 1);
 	p[1] = program(2, 300 * MS, 0.3);
-	p[2] = program(3, 5 * MS, 1);
-	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
-	for (int i = 0; i < 60; i++) {
-		p[2].idle_until = now + 95 * MS;
-		play(p, 3, 100 * MS);
-	}
+	interrupt(p, 60);
 	assert_true(progress(&p[0], 6000 * MS) > 0.35 && progress(&p[1], 6000 * MS) > 0.35);
 	all_leave(p[0].c, p[1].c, p[2].c);
 }
@@ -46,12 +52,7 @@ static void interrupted_again_and_again(void **unused)
 	p[1] = program(2, 300 * MS, 0.3);
 	play(p, 2, 2000 * MS);
 	assert_true(together(2) > 1.4);
-	p[2] = program(3, 5 * MS, 1);
-	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
-	for (int i = 0; i < 10; i++) {
-		p[2].idle_until = now + 95 * MS;
-		play(p, 3, 100 * MS);
-	}
+	interrupt(p, 10);
 	leave(p[2].c);
 	play(p, 2, 1000 * MS);
 	together(0);
@@ -116,6 +117,15 @@ static void end_pair(struct program p[2])
 	grant(500 * MS);
 }
 
+/* Where a pair of these programs has gained. */
+static void begin_known(struct program p[2])
+{
+	begin_corun(4);
+	begin_pair(p, 1, 0.3);
+	play(p, 2, 2000 * MS);
+	end_pair(p);
+}
+
 /* How long it takes until they are on parts, ms. */
 static unsigned until_divided(struct program p[2], unsigned most_ms)
 {
@@ -132,10 +142,7 @@ static void what_others_did_is_not_said(void **unused)
 	struct program p[2];
 
 	(void)unused;
-	begin_corun(4);
-	begin_pair(p, 1, 0.3);
-	play(p, 2, 2000 * MS);
-	end_pair(p);
+	begin_known(p);
 	begin_pair(p, 3, 0.3);
 	assert_true(until_divided(p, 1000) < 300);
 	assert_true(isnan(together(2)));
@@ -150,10 +157,7 @@ static void short_jobs_do_not_count(void **unused)
 	struct program p[2];
 
 	(void)unused;
-	begin_corun(4);
-	begin_pair(p, 1, 0.3);
-	play(p, 2, 2000 * MS);
-	end_pair(p);
+	begin_known(p);
 	for (uint64_t i = 0; i < 6; i++) {
 		begin_pair(p, 3 + 2 * i, 0.3);
 		assert_true(until_divided(p, 1000) < 300);
@@ -172,12 +176,7 @@ static void interruptions_are_not_inherited(void **unused)
 	(void)unused;
 	begin_corun(4);
 	begin_pair(p, 1, 0.3);
-	p[2] = program(9, 5 * MS, 1);
-	gs_gpu_client_priority(p[2].c->gpu_client, 10, 10, now);
-	for (int i = 0; i < 10; i++) {
-		p[2].idle_until = now + 95 * MS;
-		play(p, 3, 100 * MS);
-	}
+	interrupt(p, 10);
 	leave(p[2].c);
 	assert_int_equal(until_divided(p, 1000), 1000);
 	end_pair(p);
